@@ -1,0 +1,262 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"writ/intent"
+	"writ/internal/killpoint"
+	"writ/outbox"
+	"writ/policy"
+	"writ/telemetry"
+	"writ/tools"
+)
+
+// Activities are the steps of tool.execute on one worker.
+type Activities struct {
+	store    *outbox.Store
+	registry *tools.Registry
+	policy   *policy.Engine
+	queue    string
+	worker   string
+	log      *slog.Logger
+}
+
+// Config is what a worker gives its activities. Every field is required.
+type Config struct {
+	Store    *outbox.Store
+	Registry *tools.Registry
+	Policy   *policy.Engine
+	// TaskQueue is the Temporal task queue that the worker polls.
+	TaskQueue string
+	// Worker names the process in claims.
+	Worker string
+	Logger *slog.Logger
+}
+
+// New returns the activities of a worker.
+func New(c Config) *Activities {
+	return &Activities{store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger}
+}
+
+// Authorize decides whether the request may become an intent, or where the intent that
+// has its request key stands. It writes nothing.
+func (a *Activities) Authorize(ctx context.Context, in Input) (p Progress, err error) {
+	ctx, span := telemetry.Start(in.traced(ctx), "writ.authorize", telemetry.IntentID.String(in.IntentID.String()))
+	defer func() {
+		span.SetAttributes(telemetry.Step.String(string(p.Step.Kind)))
+		telemetry.End(span, err)
+	}()
+	p, err = a.authorize(ctx, in)
+	return rejected(p, in, err)
+}
+
+func (a *Activities) authorize(ctx context.Context, in Input) (Progress, error) {
+	request, err := in.accepted()
+	if err != nil {
+		return Progress{}, err
+	}
+	row, err := a.store.Load(ctx, in.IntentID)
+	switch {
+	case intent.CodeOf(err) == intent.CodeIntentNotFound && request != nil:
+		return a.authorizeNew(ctx, *request)
+	case err != nil:
+		return Progress{}, err
+	}
+	if request != nil {
+		if err := request.SameAs(row); err != nil {
+			return Progress{}, err
+		}
+	}
+	return a.authorizeAgain(ctx, row)
+}
+
+func (a *Activities) authorizeNew(ctx context.Context, r Request) (Progress, error) {
+	tool, ok := a.registry.Lookup(r.Tool)
+	if !ok {
+		return Progress{}, intent.Errorf(intent.CodeUnknownTool, "the worker on task queue %q has no tool named %q", a.queue, r.Tool)
+	}
+	if err := tools.Validate(tool.Tool, r.Payload); err != nil {
+		return Progress{}, err
+	}
+	decision, err := a.decide(ctx, tool.Spec, r)
+	if err != nil {
+		return Progress{}, err
+	}
+	p := Progress{
+		Step:        intent.Step{Kind: StepPersist, Reason: intent.ReasonFirstAttempt},
+		Decision:    decision.recorded,
+		Labels:      r.labels(),
+		TimeoutMS:   (tool.Spec.Rules().Timeout + invokeOverhead).Milliseconds(),
+		HeartbeatMS: heartbeatTimeout(tool.Spec.Class()).Milliseconds(),
+	}
+	if decision.Allow && tool.Spec.Class() == intent.Read && !r.Detached {
+		p.Step.Kind = StepAnswer
+	}
+	return p, nil
+}
+
+// authorizeAgain decides what an intent that exists does next. Before its first attempt
+// its tool must still behave as it did when the intent was authorized, and policy is
+// asked again; once something was sent, the intent goes on as it began.
+func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progress, error) {
+	p := progressOf(row)
+	if p.Step.Kind != intent.Invoke || len(row.Attempts) > 0 {
+		return p, nil
+	}
+	tool, err := a.hosted(row.Tool)
+	if err != nil {
+		return Progress{}, err
+	}
+	var decision decided
+	if tool.Digest != row.SpecDigest {
+		decision, err = record(policy.SpecDiverged())
+	} else {
+		var r Request
+		if r, err = a.requestOf(ctx, row); err == nil {
+			decision, err = a.decide(ctx, tool.Spec, r)
+		}
+	}
+	if err != nil || decision.Allow {
+		return p, err
+	}
+	p.Step, p.Decision = intent.Step{Kind: StepPersist, Reason: string(decision.Code)}, decision.recorded
+	return p, nil
+}
+
+// hosted returns the tool, or an error that Temporal retries, maybe on another worker.
+func (a *Activities) hosted(name string) (tools.Registered, error) {
+	tool, ok := a.registry.Lookup(name)
+	if !ok {
+		return tools.Registered{}, errors.New("this worker does not host the tool " + name + "; start a worker that does on this task queue")
+	}
+	return tool, nil
+}
+
+// decided is a decision with its canonical form.
+type decided struct {
+	policy.Decision
+	recorded []byte
+}
+
+func record(d policy.Decision) (decided, error) {
+	canonical, err := d.Canonical()
+	return decided{Decision: d, recorded: canonical}, err
+}
+
+func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request) (decided, error) {
+	return record(a.policy.Decide(ctx, policy.Facts{
+		Context: r.Context, Tool: r.Tool, Provider: spec.Provider, SideEffectful: spec.SideEffectful, Payload: r.Payload,
+	}))
+}
+
+// Persist commits the intent's row with its idempotency key before any effect, or the
+// refusal of the request.
+func (a *Activities) Persist(ctx context.Context, in PersistInput) (p Progress, err error) {
+	ctx, span := telemetry.Start(in.Input.traced(ctx), "writ.persist", telemetry.IntentID.String(in.Input.IntentID.String()))
+	defer func() { telemetry.End(span, err) }()
+	killpoint.Reach(killpoint.BeforePersist)
+	p, err = a.persist(ctx, in)
+	killpoint.Reach(killpoint.AfterPersist)
+	return rejected(p, in.Input, err)
+}
+
+func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, error) {
+	decision, err := parseDecision(in.Decision)
+	if err != nil {
+		return Progress{}, err
+	}
+	request, err := in.Input.accepted()
+	if err != nil {
+		return Progress{}, err
+	}
+	row, err := a.store.Load(ctx, in.Input.IntentID)
+	switch {
+	case err == nil:
+	case intent.CodeOf(err) == intent.CodeIntentNotFound && request != nil:
+		proposal, err := a.propose(*request, in.Input.Traceparent, decision)
+		if err != nil {
+			return Progress{}, err
+		}
+		if row, err = a.store.Insert(ctx, proposal, !decision.Allow, a.seal); err != nil {
+			return Progress{}, err
+		}
+	default:
+		return Progress{}, err
+	}
+	if request != nil {
+		if err := request.SameAs(row); err != nil {
+			return Progress{}, err
+		}
+	}
+	if !decision.Allow && row.State == intent.Recorded {
+		refusal := outbox.Refusal{ID: row.ID, Version: row.Version, Decision: decision.recorded, Commitment: commitment(row, decision)}
+		if row, err = a.store.Refuse(ctx, refusal, a.seal); err != nil {
+			return Progress{}, err
+		}
+	}
+	return progressOf(row), nil
+}
+
+// Journal ends the intent with a receipt, or parks it, as the rule says.
+func (a *Activities) Journal(ctx context.Context, in JournalInput) (p Progress, err error) {
+	ctx, span := telemetry.Start(in.Input.traced(ctx), "writ.journal", telemetry.IntentID.String(in.Input.IntentID.String()))
+	defer func() {
+		span.SetAttributes(telemetry.State.String(string(p.State)))
+		telemetry.End(span, err)
+	}()
+	killpoint.Reach(killpoint.BeforeJournal)
+	if in.Decision != nil {
+		p, err = a.journalAnswer(ctx, in)
+	} else {
+		var row outbox.Row
+		if row, err = a.store.Journal(ctx, in.Input.IntentID, in.Evidence, a.seal); err == nil {
+			p = progressOf(row)
+		}
+	}
+	killpoint.Reach(killpoint.AfterJournal)
+	return rejected(p, in.Input, err)
+}
+
+// journalAnswer commits a read that was answered before it had a row. An answer that does
+// not end the intent is dropped, and the intent is persisted and claimed like any other.
+func (a *Activities) journalAnswer(ctx context.Context, in JournalInput) (Progress, error) {
+	request, err := in.Input.accepted()
+	if err != nil {
+		return Progress{}, err
+	}
+	decision, err := parseDecision(in.Decision)
+	if err != nil {
+		return Progress{}, err
+	}
+	to, ends := endOfAnswer(in.Evidence, a.registry, request.Tool)
+	if !ends {
+		return Progress{Step: intent.Step{Kind: StepPersist, Reason: intent.ReasonRetry}, Decision: in.Decision, Labels: request.labels()}, nil
+	}
+	proposal, err := a.propose(*request, in.Input.Traceparent, decision)
+	if err != nil {
+		return Progress{}, err
+	}
+	row, err := a.store.InsertEnded(ctx, proposal, to, a.worker, *in.Evidence, a.seal)
+	if err != nil {
+		return Progress{}, err
+	}
+	if err := request.SameAs(row); err != nil {
+		return Progress{}, err
+	}
+	return progressOf(row), nil
+}
+
+// endOfAnswer asks the rule whether a single attempt with this evidence ends the intent.
+func endOfAnswer(ev *outbox.Evidence, registry *tools.Registry, name string) (intent.State, bool) {
+	tool, ok := registry.Lookup(name)
+	if ev == nil || !ok {
+		return "", false
+	}
+	row := outbox.Row{State: intent.Invoking, Generation: 1, Rules: tool.Spec.Rules(), Attempts: []outbox.Attempt{{
+		Attempt: intent.Attempt{Number: 1, Generation: 1, Outcome: ev.Outcome, Final: ev.Final},
+	}}}
+	step := row.Next()
+	return step.To, step.Kind == intent.Settle
+}

@@ -1,0 +1,165 @@
+package activities
+
+import (
+	"encoding/json"
+	"time"
+
+	"writ/intent"
+	"writ/outbox"
+)
+
+// The registered names of the activities.
+const (
+	NameAuthorize = "authorize"
+	NamePersist   = "persist"
+	NameInvoke    = "invoke"
+	NameJournal   = "journal"
+)
+
+// Input starts a tool.execute workflow.
+type Input struct {
+	IntentID intent.ID `json:"intent_id"`
+	// Request is what the caller asked for; absent when recovery starts the workflow from
+	// the intent's row alone.
+	Request *Request `json:"request,omitempty"`
+	// Traceparent is the W3C header of the span that asked; it is kept on the row.
+	Traceparent string `json:"traceparent,omitempty"`
+}
+
+// Request asks for one run of a tool.
+type Request struct {
+	Tool       string            `json:"tool"`
+	RequestKey intent.RequestKey `json:"request_key"`
+	// Payload is a JSON object. Whatever encoder it passed through, it is brought into
+	// canonical form again on arrival.
+	Payload json.RawMessage      `json:"payload"`
+	Context intent.EffectContext `json:"context"`
+	// Detached says that the caller waits for acceptance only.
+	Detached bool `json:"detached,omitempty"`
+}
+
+// The steps that are not the rule's (intent.StepKind) but the workflow's own: what comes
+// before there is a row.
+const (
+	// StepPersist: commit the row under Progress.Decision.
+	StepPersist intent.StepKind = "persist"
+	// StepAnswer: run the read without a claim and commit the answered row at once.
+	StepAnswer intent.StepKind = "answer"
+	// StepReject: the request is not acceptable; nothing was written.
+	StepReject intent.StepKind = "reject"
+)
+
+// Progress is where an intent stands and what is to be done next.
+type Progress struct {
+	Step intent.Step `json:"step"`
+	// State and Version are the row's; empty while there is none.
+	State   intent.State `json:"state,omitempty"`
+	Version int64        `json:"version,omitempty"`
+	// Attempts is the number of claims so far.
+	Attempts int `json:"attempts,omitempty"`
+	// WaitMS is how long to wait, by the database's clock. Only for intent.Wait.
+	WaitMS int64 `json:"wait_ms,omitempty"`
+	// Decision is the authorization that persist records. Only for StepPersist and
+	// StepAnswer.
+	Decision json.RawMessage `json:"decision,omitempty"`
+	// Rejection says why. Only for StepReject.
+	Rejection *Rejection `json:"rejection,omitempty"`
+	// Labels describe the intent in the Temporal UI.
+	Labels Labels `json:"labels"`
+	// Traceparent is the row's; empty while there is none.
+	Traceparent string `json:"traceparent,omitempty"`
+	// TimeoutMS and HeartbeatMS bound the activity that runs the tool.
+	TimeoutMS   int64 `json:"timeout_ms,omitempty"`
+	HeartbeatMS int64 `json:"heartbeat_ms,omitempty"`
+}
+
+// Labels are the search attributes of an intent.
+type Labels struct {
+	Tool       string            `json:"tool"`
+	Tenant     string            `json:"tenant"`
+	RequestKey intent.RequestKey `json:"request_key"`
+}
+
+// Rejection is why a request did not become an intent.
+type Rejection struct {
+	Code    intent.Code `json:"code"`
+	Message string      `json:"message"`
+	Offset  int64       `json:"offset"`
+}
+
+// Error returns the rejection as an error: nothing happened, and the same request gives
+// the same answer.
+func (r *Rejection) Error() *intent.Error {
+	return &intent.Error{Code: r.Code, Message: r.Message, Effect: intent.NotApplied, Offset: r.Offset}
+}
+
+// InvokeInput is the input of invoke.
+type InvokeInput struct {
+	IntentID intent.ID `json:"intent_id"`
+	Tool     string    `json:"tool"`
+	// Version is the version of the row that the step was decided on.
+	Version     int64  `json:"version,omitempty"`
+	HeartbeatMS int64  `json:"heartbeat_ms"`
+	Traceparent string `json:"traceparent,omitempty"`
+	// Answer is the request of a read that is run without a row and a claim.
+	Answer *Request `json:"answer,omitempty"`
+}
+
+// InvokeOutput is what invoke learnt.
+type InvokeOutput struct {
+	Progress Progress `json:"progress"`
+	// Evidence is what the attempt did; absent if no attempt was granted.
+	// The history carries it too, so that an answer survives the loss of the database's
+	// copy, but not a result over maxHistoryResult.
+	Evidence *outbox.Evidence `json:"evidence,omitempty"`
+}
+
+// PersistInput is the input of persist.
+type PersistInput struct {
+	Input    Input           `json:"input"`
+	Decision json.RawMessage `json:"decision"`
+}
+
+// JournalInput is the input of journal.
+type JournalInput struct {
+	Input    Input            `json:"input"`
+	Evidence *outbox.Evidence `json:"evidence,omitempty"`
+	// Decision is the authorization of a read that has no row yet.
+	Decision json.RawMessage `json:"decision,omitempty"`
+}
+
+// Heartbeat timeouts: how soon a lost worker is noticed. For a keyed tool and a read a
+// false alarm is harmless; for an opaque tool it manufactures doubt.
+const (
+	heartbeatKeyed  = 2 * time.Second
+	heartbeatOpaque = 30 * time.Second
+)
+
+func heartbeatTimeout(c intent.Class) time.Duration {
+	switch c {
+	case intent.Read, intent.Keyed:
+		return heartbeatKeyed
+	case intent.Opaque:
+		return heartbeatOpaque
+	}
+	return heartbeatOpaque
+}
+
+// invokeOverhead is what the invoke activity may take beside the tool: the claim, the
+// evidence, and the time that a late tool is waited for.
+const invokeOverhead = 30 * time.Second
+
+// progressOf reads where the row stands.
+func progressOf(row outbox.Row) Progress {
+	p := Progress{
+		Step: row.Next(), State: row.State, Version: row.Version, Attempts: len(row.Attempts),
+		Labels:      Labels{Tool: row.Tool, Tenant: row.Tenant, RequestKey: row.RequestKey},
+		TimeoutMS:   (row.Rules.Timeout + invokeOverhead).Milliseconds(),
+		HeartbeatMS: heartbeatTimeout(row.Rules.Class).Milliseconds(),
+		Traceparent: row.Traceparent,
+	}
+	if p.Step.Kind == intent.Wait {
+		p.WaitMS = max(p.Step.At.Sub(row.ReadAt).Milliseconds(), 0) + 1
+	}
+	return p
+}

@@ -1,0 +1,183 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"writ/intent"
+	"writ/internal/invocation"
+	"writ/internal/killpoint"
+	"writ/outbox"
+	"writ/policy"
+	"writ/telemetry"
+	"writ/tools"
+)
+
+// maxHistoryResult is the size in bytes up to which a result stands in Temporal's history
+// as well. A larger one is flushed to the database before Temporal is told.
+const maxHistoryResult = 64 << 10
+
+// evidenceTimeout is how long recording evidence is tried before the journal is left to
+// do it.
+const evidenceTimeout = 2 * time.Second
+
+// Invoke claims one attempt, runs the tool with the persisted key and records what it is
+// known to have done. If no attempt is granted it sends nothing and says where the intent
+// stands.
+func (a *Activities) Invoke(ctx context.Context, in InvokeInput) (out InvokeOutput, err error) {
+	ctx, span := telemetry.Start(telemetry.WithTraceparent(ctx, in.Traceparent), "writ.invoke",
+		telemetry.IntentID.String(in.IntentID.String()), telemetry.Tool.String(in.Tool))
+	defer func() { telemetry.End(span, err) }()
+	defer beat(ctx, time.Duration(in.HeartbeatMS)*time.Millisecond)()
+	tool, err := a.hosted(in.Tool)
+	if err != nil {
+		return InvokeOutput{}, err
+	}
+	if in.Answer != nil {
+		return a.answer(ctx, tool, in)
+	}
+	return a.invoke(ctx, tool, in)
+}
+
+func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in InvokeInput) (InvokeOutput, error) {
+	killpoint.Reach(killpoint.BeforeClaim)
+	// The clock starts before the claim does, so that every limit that is derived from it
+	// here ends no later than the one on the row.
+	started := time.Now()
+	claim, err := a.claim(ctx, tool, in)
+	if err != nil {
+		return InvokeOutput{}, err
+	}
+	row := claim.Row
+	if claim.Diverged {
+		return diverged(row)
+	}
+	if !claim.Granted {
+		return InvokeOutput{Progress: progressOf(row)}, nil
+	}
+	killpoint.Reach(killpoint.BeforeSend)
+	attempt := claim.Attempt
+	fields := invocation.Fields{
+		Tool: row.Tool, Payload: claim.Payload, IdempotencyKey: row.IdempotencyKey, Attempt: attempt.Number,
+		Deadline: started.Add(row.Rules.Timeout),
+		SendBy:   started.Add(attempt.SendBy.Sub(attempt.ClaimedAt)),
+	}
+	if fields.Context, err = contextOf(row); err != nil {
+		return InvokeOutput{}, err
+	}
+	lease := started.Add(attempt.LeaseUntil.Sub(attempt.ClaimedAt))
+	ev := a.runUntil(ctx, tool, fields, attempt, lease, func(late outbox.Evidence) { a.recordLate(ctx, row.ID, late) })
+	killpoint.Reach(killpoint.BeforeEvidence)
+	row, ev = a.recordEvidence(ctx, row, ev, lease)
+	killpoint.Reach(killpoint.AfterEvidence)
+	return InvokeOutput{Progress: progressOf(row), Evidence: &ev}, nil
+}
+
+// claim asks for the attempt. The token is drawn once: the statement may be repeated after
+// a lost answer and recognizes its own grant.
+func (a *Activities) claim(ctx context.Context, tool tools.Registered, in InvokeInput) (outbox.Claim, error) {
+	token, err := uuid.NewRandom()
+	if err != nil {
+		return outbox.Claim{}, fmt.Errorf("claim token: %w", err)
+	}
+	request := outbox.ClaimRequest{
+		ID: in.IntentID, Version: in.Version, Token: token, Worker: a.worker, SpecDigest: tool.Digest,
+	}
+	return retryDatabase(ctx, func() (outbox.Claim, error) { return a.store.Claim(ctx, request) })
+}
+
+func diverged(row outbox.Row) (InvokeOutput, error) {
+	decision, err := record(policy.SpecDiverged())
+	p := progressOf(row)
+	p.Step, p.Decision = intent.Step{Kind: StepPersist, Reason: string(intent.CodeSpecDiverged)}, decision.recorded
+	return InvokeOutput{Progress: p}, err
+}
+
+// answer runs a read that has no row and needs no claim: it has no effect to lose.
+func (a *Activities) answer(ctx context.Context, tool tools.Registered, in InvokeInput) (InvokeOutput, error) {
+	request, err := Input{IntentID: in.IntentID, Request: in.Answer}.accepted()
+	if err != nil {
+		return InvokeOutput{}, err
+	}
+	token, err := uuid.NewRandom()
+	if err != nil {
+		return InvokeOutput{}, fmt.Errorf("attempt token: %w", err)
+	}
+	deadline := time.Now().Add(tool.Spec.Timeout)
+	fields := invocation.Fields{
+		Tool: request.Tool, Payload: request.Payload, Context: request.Context, Attempt: 1, Deadline: deadline, SendBy: deadline,
+		IdempotencyKey: intent.DeriveKey(request.Context.Tenant, request.Tool, request.RequestKey, 1),
+	}
+	attempt := outbox.Attempt{Attempt: intent.Attempt{Number: 1}, Token: token}
+	ev := a.runUntil(ctx, tool, fields, attempt, deadline, func(outbox.Evidence) {})
+	if len(ev.Result) > maxHistoryResult {
+		// Too large for the history: take the way with a row, which keeps it.
+		return InvokeOutput{}, nil
+	}
+	return InvokeOutput{Evidence: &ev}, nil
+}
+
+// recordEvidence writes the evidence and returns the row. If the database does not
+// answer, the row as it was known is returned and the journal writes the evidence.
+func (a *Activities) recordEvidence(ctx context.Context, row outbox.Row, ev outbox.Evidence, lease time.Time) (outbox.Row, outbox.Evidence) {
+	oversize := len(ev.Result) > maxHistoryResult
+	give := time.Now().Add(evidenceTimeout)
+	if oversize && lease.After(give) {
+		give = lease
+	}
+	// Not the activity's context: an answer is recorded also when Temporal has lost
+	// interest in it.
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), give)
+	defer cancel()
+	updated, err := retryDatabase(ctx, func() (outbox.Row, error) { return a.store.RecordEvidence(ctx, row.ID, ev, oversize) })
+	if err == nil {
+		row = updated
+	} else {
+		a.log.Warn("evidence was not recorded; the journal will write it", "intent_id", row.ID, "attempt", ev.Attempt, "error", err)
+	}
+	if oversize {
+		ev.Result = nil
+		ev.MediaType = ""
+	}
+	return row, ev
+}
+
+// recordLate keeps an answer that came after its attempt was given up.
+func (a *Activities) recordLate(ctx context.Context, id intent.ID, ev outbox.Evidence) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	_, err := retryDatabase(ctx, func() (outbox.Row, error) { return a.store.RecordEvidence(ctx, id, ev, true) })
+	if err != nil {
+		a.log.Error("a late answer was lost", "intent_id", id, "attempt", ev.Attempt, "outcome", ev.Outcome, "error", err)
+	}
+}
+
+// retryPause spaces repetitions of a guarded statement.
+const retryPause = 50 * time.Millisecond
+
+// retryDatabase repeats a guarded statement whose answer was lost until it is answered,
+// the error is definite, or ctx ends. Without a deadline on ctx it tries for
+// evidenceTimeout.
+func retryDatabase[T any](ctx context.Context, statement func() (T, error)) (T, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, evidenceTimeout)
+		defer cancel()
+	}
+	for {
+		answer, err := statement()
+		if err == nil || intent.CodeOf(err) != intent.CodeDatabaseUnavailable {
+			return answer, err
+		}
+		pause := time.NewTimer(retryPause)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return answer, err
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package activities
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"writ/intent"
+	"writ/outbox"
+	"writ/policy"
+	"writ/telemetry"
+)
+
+// accepted returns the request in canonical form, or nil if there is none. Its error is a
+// rejection: the workflow's id must be the one that its request derives, so that nobody
+// can take another request's place.
+func (in Input) accepted() (*Request, error) {
+	if in.Request == nil {
+		return nil, nil
+	}
+	r := *in.Request
+	for _, name := range []struct{ what, value string }{
+		{"tool", r.Tool}, {"tenant", r.Context.Tenant}, {"principal", r.Context.Principal},
+	} {
+		if err := intent.CheckName(name.what, name.value); err != nil {
+			return nil, err
+		}
+	}
+	if err := intent.CheckRequestKey(string(r.RequestKey)); err != nil {
+		return nil, err
+	}
+	if derived := intent.IntentID(r.Context.Tenant, r.RequestKey); derived != in.IntentID {
+		return nil, intent.Errorf(intent.CodeIntentIDMismatch,
+			"intent id %s is not the one of this tenant and request key; start workflow id tool.execute/%s", in.IntentID, derived)
+	}
+	payload, err := intent.CanonicalPayload(r.Payload, intent.MaxPayload)
+	if err != nil {
+		return nil, err
+	}
+	r.Payload = payload
+	return &r, nil
+}
+
+// traced continues the caller's trace.
+func (in Input) traced(ctx context.Context) context.Context {
+	return telemetry.WithTraceparent(ctx, in.Traceparent)
+}
+
+func (r Request) labels() Labels {
+	return Labels{Tool: r.Tool, Tenant: r.Context.Tenant, RequestKey: r.RequestKey}
+}
+
+func (r Request) action() intent.Action {
+	return intent.Action{Tenant: r.Context.Tenant, Principal: r.Context.Principal, Tool: r.Tool, Payload: r.Payload}
+}
+
+// SameAs reports whether the row is the intent of this very action. The error says
+// nothing of the first one.
+func (r Request) SameAs(row outbox.Row) error {
+	if intent.Fingerprint(row.Salt, r.action()) != row.Fingerprint {
+		return conflict(r.RequestKey)
+	}
+	return nil
+}
+
+// conflict is the error for a request key that names another action already.
+func conflict(key intent.RequestKey) *intent.Error {
+	return intent.Errorf(intent.CodeIdempotencyConflict,
+		"request key %q was used in this tenant for another tool, payload or principal; nothing was sent for this request; use a new key for a new action", key)
+}
+
+// requestOf returns the request that the row came from.
+func (a *Activities) requestOf(ctx context.Context, row outbox.Row) (Request, error) {
+	payload, err := a.store.Payload(ctx, row.ID)
+	if err != nil {
+		return Request{}, err
+	}
+	effectContext, err := contextOf(row)
+	return Request{Tool: row.Tool, RequestKey: row.RequestKey, Payload: payload, Context: effectContext}, err
+}
+
+func contextOf(row outbox.Row) (intent.EffectContext, error) {
+	var c intent.EffectContext
+	if err := json.Unmarshal(row.EffectContext, &c); err != nil {
+		return c, fmt.Errorf("effect context of intent %s: %w", row.ID, err)
+	}
+	return c, nil
+}
+
+// propose makes the row of an authorized request. The salt is new each time: a proposal
+// that finds its row already written is dropped, and the row's salt stands.
+func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.Proposal, error) {
+	tool, err := a.hosted(r.Tool)
+	if err != nil {
+		return outbox.Proposal{}, err
+	}
+	p := outbox.Proposal{
+		Tenant: r.Context.Tenant, RequestKey: r.RequestKey, Principal: r.Context.Principal, Tool: r.Tool, TaskQueue: a.queue,
+		Payload: r.Payload, EffectContext: r.Context.Canonical(), Decision: d.recorded,
+		IdempotencyKey: intent.DeriveKey(r.Context.Tenant, r.Tool, r.RequestKey, 1),
+		SpecDigest:     tool.Digest, Rules: tool.Spec.Rules(), Traceparent: traceparent,
+	}
+	if _, err := rand.Read(p.Salt[:]); err != nil {
+		return outbox.Proposal{}, fmt.Errorf("salt: %w", err)
+	}
+	p.Fingerprint = intent.Fingerprint(p.Salt, r.action())
+	p.Commitment = intent.Commitment(intent.Authorized{
+		Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Context: p.EffectContext,
+		Decision: p.Decision, Key: p.IdempotencyKey, Generation: 1,
+	})
+	return p, nil
+}
+
+// commitment binds another decision to what an existing row was asked for.
+func commitment(row outbox.Row, d decided) intent.Digest {
+	return intent.Commitment(intent.Authorized{
+		Fingerprint: row.Fingerprint, SpecDigest: row.SpecDigest, Context: row.EffectContext,
+		Decision: d.recorded, Key: row.IdempotencyKey, Generation: row.Generation,
+	})
+}
+
+func parseDecision(raw []byte) (decided, error) {
+	var d policy.Decision
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return decided{}, fmt.Errorf("decision: %w", err)
+	}
+	return record(d)
+}
+
+// rejected turns the errors that are answers into progress; the others are retried.
+func rejected(p Progress, in Input, err error) (Progress, error) {
+	var e *intent.Error
+	if err == nil || !errors.As(err, &e) || e.TryAgain || e.Effect != intent.NotApplied {
+		return p, err
+	}
+	p = Progress{
+		Step:      intent.Step{Kind: StepReject, Reason: string(e.Code)},
+		Rejection: &Rejection{Code: e.Code, Message: e.Message, Offset: e.Offset},
+	}
+	if in.Request != nil {
+		p.Labels = in.Request.labels()
+	}
+	return p, nil
+}

@@ -1,0 +1,199 @@
+package writ
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"writ/intent"
+	"writ/outbox"
+	"writ/telemetry"
+	"writ/workflows"
+)
+
+// Client asks for tools to be run and reads what became of it. It is safe for concurrent
+// use.
+type Client struct {
+	*connection
+	store *outbox.Store
+}
+
+// Dial returns a client. Connections are opened when they are first used; the error is
+// about the configuration. Close the client after use.
+func Dial(_ context.Context, cfg Config) (*Client, error) {
+	conn, err := connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{connection: conn, store: outbox.New(conn.pool)}, nil
+}
+
+// Close closes the connections. Intents that were accepted go on.
+func (c *Client) Close() { c.close() }
+
+// Submit asks for a tool to be run and returns as soon as the intent is committed: it is
+// accepted then, and goes on whatever becomes of the caller. The same request key again
+// returns the intent that has it.
+func (c *Client) Submit(ctx context.Context, r Request) (Intent, error) {
+	p, err := r.prepare(true)
+	if err != nil {
+		return Intent{}, err
+	}
+	ctx, span := telemetry.Start(ctx, "writ.submit", spanAttributes(p)...)
+	row, err := c.submit(ctx, p)
+	telemetry.End(span, err)
+	if err != nil {
+		return Intent{ID: p.id, RequestKey: p.request.RequestKey}, err
+	}
+	return c.view(ctx, row)
+}
+
+func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
+	queue, row, err := c.find(ctx, p)
+	if err != nil || row != nil {
+		return value(row), err
+	}
+	start := c.temporal.NewWithStartWorkflowOperation(workflows.StartOptions(p.id, queue, p.labels()), workflows.Type, p.input(ctx))
+	handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: start,
+		UpdateOptions: client.UpdateWorkflowOptions{
+			WorkflowID: p.workflowID(), UpdateName: workflows.UpdateAccepted, WaitForStage: client.WorkflowUpdateStageCompleted,
+		},
+	})
+	if err != nil {
+		return outbox.Row{}, c.unanswered(ctx, p, err)
+	}
+	var accepted workflows.Accepted
+	if err := handle.Get(ctx, &accepted); err != nil {
+		return outbox.Row{}, c.unanswered(ctx, p, err)
+	}
+	if accepted.Rejection != nil {
+		return outbox.Row{}, accepted.Rejection.Error()
+	}
+	return c.joined(ctx, p)
+}
+
+// Execute asks for a tool to be run and waits for the end. The error is nil only if the
+// effect happened and its receipt is journaled; otherwise it says whether the effect
+// happened. If ctx ends first, an intent that was accepted goes on, and the error has
+// code not_yet_known: the same request key again joins it.
+func (c *Client) Execute(ctx context.Context, r Request) (Execution, error) {
+	p, err := r.prepare(false)
+	if err != nil {
+		return Execution{}, err
+	}
+	ctx, span := telemetry.Start(ctx, "writ.submit", spanAttributes(p)...)
+	row, err := c.execute(ctx, p)
+	telemetry.End(span, err)
+	if err != nil {
+		return Execution{Intent: Intent{ID: p.id, RequestKey: p.request.RequestKey}}, err
+	}
+	return c.ended(ctx, row)
+}
+
+// execute starts or joins the workflow until the row has ended or is parked. A run that
+// was terminated or reset under its waiter is a crash: the next run goes on from the row.
+func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
+	for {
+		queue, row, err := c.find(ctx, p)
+		if err != nil {
+			return outbox.Row{}, err
+		}
+		if row != nil && row.Next().Kind == intent.Stop {
+			return *row, nil
+		}
+		run, err := c.temporal.ExecuteWorkflow(ctx, workflows.StartOptions(p.id, queue, p.labels()), workflows.Type, p.input(ctx))
+		if err != nil {
+			return outbox.Row{}, c.unanswered(ctx, p, err)
+		}
+		var result workflows.Result
+		err = run.Get(ctx, &result)
+		switch {
+		case err == nil && result.Rejection != nil:
+			return outbox.Row{}, result.Rejection.Error()
+		case err == nil:
+			return c.joined(ctx, p)
+		case !interrupted(err):
+			return outbox.Row{}, c.unanswered(ctx, p, err)
+		}
+	}
+}
+
+// interrupted reports whether a run ended because somebody stopped it, and not because
+// the intent did.
+func interrupted(err error) bool {
+	var terminated *temporal.TerminatedError
+	var canceled *temporal.CanceledError
+	return errors.As(err, &terminated) || errors.As(err, &canceled)
+}
+
+// find returns the row that has the request key, if there is one, after checking that it
+// is the same action; and the task queue whose workers drive it.
+func (c *Client) find(ctx context.Context, p prepared) (queue string, row *outbox.Row, err error) {
+	found, err := c.store.Load(ctx, p.id)
+	if err == nil {
+		return found.TaskQueue, &found, p.sameAs(found)
+	}
+	if intent.CodeOf(err) != intent.CodeIntentNotFound {
+		return "", nil, err
+	}
+	spec, err := c.store.Spec(ctx, p.request.Tool)
+	return spec.TaskQueue, nil, err
+}
+
+// joined reads the row of a workflow that took the request, which may be another
+// request's with the same key.
+func (c *Client) joined(ctx context.Context, p prepared) (outbox.Row, error) {
+	row, err := c.store.Load(ctx, p.id)
+	if err != nil {
+		return outbox.Row{}, c.unanswered(ctx, p, err)
+	}
+	return row, p.sameAs(row)
+}
+
+// acceptanceCheck is how long a caller that stopped waiting is kept to learn whether its
+// request was accepted.
+const acceptanceCheck = 2 * time.Second
+
+// unanswered says, as far as it can be known, what a request is worth whose answer did
+// not come.
+func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error {
+	e := &Error{Code: intent.CodeTemporalUnavailable, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: cause}
+	if ctx.Err() != nil {
+		e.Code = intent.CodeNotYetKnown
+	}
+	check, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptanceCheck)
+	defer cancel()
+	row, err := c.store.Load(check, p.id)
+	switch {
+	case err == nil && p.sameAs(row) == nil:
+		e.Message = fmt.Sprintf("intent %s was accepted and goes on (%s); request key %q again waits for its end", p.id, row.State, p.request.RequestKey)
+	default:
+		e.Message = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe", p.request.RequestKey)
+	}
+	if e.Code == intent.CodeTemporalUnavailable {
+		e.Message += ": " + cause.Error()
+	}
+	return e
+}
+
+// Get returns the intent, or an error with code intent_not_found.
+func (c *Client) Get(ctx context.Context, id intent.ID) (Intent, error) {
+	row, err := c.store.Load(ctx, id)
+	if err != nil {
+		return Intent{}, err
+	}
+	return c.view(ctx, row)
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

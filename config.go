@@ -1,0 +1,85 @@
+package writ
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+
+	"writ/intent"
+)
+
+// DefaultTaskQueue is the Temporal task queue of workers that name none.
+const DefaultTaskQueue = "writ"
+
+// Config says where PostgreSQL and Temporal are.
+type Config struct {
+	// DatabaseURL is a PostgreSQL URL or keyword string. What it does not say comes from
+	// the PG* variables. Its search_path names the schema of the outbox.
+	DatabaseURL string
+	// Temporal says where Temporal is. Its zero value is 127.0.0.1:7233, namespace
+	// "default". Logger is set if it is nil.
+	Temporal client.Options
+	// Logger receives what an operator should know. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// FromEnvironment reads DATABASE_URL (else PG*) and Temporal's own environment
+// configuration (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE and so on).
+func FromEnvironment() (Config, error) {
+	temporal, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return Config{}, fmt.Errorf("temporal's environment configuration: %w", err)
+	}
+	return Config{DatabaseURL: os.Getenv("DATABASE_URL"), Temporal: temporal}, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Temporal.Logger == nil {
+		c.Temporal.Logger = log.NewStructuredLogger(c.Logger)
+	}
+	if c.Temporal.Namespace == "" {
+		c.Temporal.Namespace = client.DefaultNamespace
+	}
+	return c
+}
+
+// connection is what clients and workers hold.
+type connection struct {
+	cfg      Config
+	pool     *pgxpool.Pool
+	temporal client.Client
+}
+
+// connect prepares both connections. Neither is opened before it is used, so that a
+// command that needs only one of them works without the other.
+func connect(cfg Config) (*connection, error) {
+	cfg = cfg.withDefaults()
+	pool, err := newPool(cfg.DatabaseURL)
+	if err != nil {
+		return nil, err
+	}
+	temporal, err := client.NewLazyClient(cfg.Temporal)
+	if err != nil {
+		pool.Close()
+		return nil, temporalError(err)
+	}
+	return &connection{cfg: cfg, pool: pool, temporal: temporal}, nil
+}
+
+func (c *connection) close() {
+	c.temporal.Close()
+	c.pool.Close()
+}
+
+func temporalError(err error) error {
+	return &Error{Code: intent.CodeTemporalUnavailable, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: err,
+		Message: "Temporal did not answer; the same request key again is safe: " + err.Error()}
+}

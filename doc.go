@@ -1,0 +1,32 @@
+// Package writ is a durable engine for tool effects. A [Client] asks for a tool to be
+// run; a [Worker] hosts tools and runs them. Writ authorizes the request, commits it with
+// an idempotency key before anything is sent, invokes the tool with exactly that key, and
+// journals a receipt, each intent as one Temporal workflow over PostgreSQL.
+//
+//	cfg, err := writ.FromEnvironment()
+//	client, err := writ.Dial(ctx, cfg)
+//	done, err := client.Execute(ctx, writ.Request{
+//		Tool: "payments.capture", RequestKey: "order-4711", Principal: "shop",
+//		Payload: []byte(`{"payment_id":"pay_1","amount":"12.90","currency":"EUR"}`),
+//	})
+//
+// # Errors
+//
+// Every error of a call is, or wraps, an [Error]: a stable code, what to do, whether the
+// effect happened, and whether the same request again can help.
+//
+//	situation                                            code                   effect
+//	bad input (also at the tool's own validation)        see package intent     not_applied
+//	no worker hosts a tool of that name                  unknown_tool           not_applied
+//	the request names no principal                       unauthenticated        not_applied
+//	the request key names another action                 idempotency_conflict   not_applied
+//	policy said no                                       policy_denied, …       not_applied
+//	every attempt provably had no effect                 failed                 not_applied
+//	the effect may have happened; nothing more is sent   in_doubt               unknown
+//	the caller stopped waiting                           not_yet_known          unknown
+//	PostgreSQL or Temporal did not answer                database_unavailable,  unknown
+//	                                                     temporal_unavailable
+//
+// After not_yet_known and after the last two, the same request with the same request key
+// is always safe: it joins the intent if there is one.
+package writ

@@ -1,0 +1,41 @@
+package intent
+
+import "encoding/json"
+
+// EffectContext is the immutable identity and provenance of a request: who asks, in
+// whose name, and from where. It is bound into the commitment and handed to the tool.
+// It never holds a credential, a client or a connection. What is not known is empty
+// and is left out of the canonical form, so that a later field does not change the
+// digests of older contexts.
+type EffectContext struct {
+	Principal string `json:"principal,omitempty"`
+	Tenant    string `json:"tenant,omitempty"`
+	// AuthenticationSource says who vouches for the principal.
+	AuthenticationSource string `json:"authentication_source,omitempty"`
+	// Service is the calling service.
+	Service string `json:"service,omitempty"`
+	// SessionHash is a digest of the caller's session identifier, never the identifier.
+	SessionHash string `json:"session_hash,omitempty"`
+	// Process and Run name the business process, and the run of it, that asks.
+	Process string `json:"process,omitempty"`
+	Run     string `json:"run,omitempty"`
+	// HostBinding names the machine or workload that the request is bound to.
+	HostBinding string `json:"host_binding,omitempty"`
+}
+
+// AuthenticatedDirect is the AuthenticationSource of a request from a process that is
+// itself trusted to say who the principal is.
+const AuthenticatedDirect = "direct"
+
+// Canonical returns c as canonical JSON.
+func (c EffectContext) Canonical() []byte {
+	encoded, err := json.Marshal(c)
+	if err == nil {
+		encoded, err = Canonicalize(encoded)
+	}
+	if err != nil {
+		// A struct of strings always encodes, and what encodes is one plain object.
+		panic("intent: an effect context has no canonical form: " + err.Error())
+	}
+	return encoded
+}

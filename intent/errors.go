@@ -1,0 +1,112 @@
+package intent
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Outcome is what is known of an effect on the outside world.
+type Outcome string
+
+const (
+	// Applied: the effect happened.
+	Applied Outcome = "applied"
+	// NotApplied: the effect provably did not happen.
+	NotApplied Outcome = "not_applied"
+	// Unknown: the effect may or may not have happened.
+	Unknown Outcome = "unknown"
+)
+
+// Code names one kind of refusal or failure. Codes are stable: programs match on
+// them, and a code never changes its meaning.
+type Code string
+
+// The codes of bad input. All of them are raised before anything is written.
+const (
+	CodeInvalidJSON        Code = "invalid_json"
+	CodeInvalidUTF8        Code = "invalid_utf8"
+	CodeLoneSurrogate      Code = "lone_surrogate"
+	CodeDuplicateMember    Code = "duplicate_member"
+	CodeTrailingData       Code = "trailing_data"
+	CodeTooDeep            Code = "too_deep"
+	CodeNumberTooLong      Code = "number_too_long"
+	CodeNumberOutOfRange   Code = "number_out_of_range"
+	CodePayloadTooLarge    Code = "payload_too_large"
+	CodePayloadNotObject   Code = "payload_not_object"
+	CodeInvalidName        Code = "invalid_name"
+	CodeInvalidRequestKey  Code = "invalid_request_key"
+	CodeReservedRequestKey Code = "reserved_request_key"
+	CodeInvalidPayload     Code = "invalid_payload"
+	CodeInvalidSpec        Code = "invalid_tool_spec"
+	CodeUnknownTool        Code = "unknown_tool"
+	CodeIntentIDMismatch   Code = "intent_id_mismatch"
+)
+
+// The codes of requests and intents.
+const (
+	CodeIdempotencyConflict Code = "idempotency_conflict"
+	CodeIntentNotFound      Code = "intent_not_found"
+	CodeReceiptNotFound     Code = "receipt_not_found"
+	CodeUnauthenticated     Code = "unauthenticated"
+	CodePolicyDenied        Code = "policy_denied"
+	CodeGateError           Code = "gate_error"
+	CodeSpecDiverged        Code = "spec_diverged"
+	CodeFailed              Code = "failed"
+	CodeInDoubt             Code = "in_doubt"
+)
+
+// The codes of infrastructure: the answer is missing, not negative.
+const (
+	CodeDatabaseUnavailable Code = "database_unavailable"
+	CodeTemporalUnavailable Code = "temporal_unavailable"
+	CodeMigrationRequired   Code = "migration_required"
+	CodeRecordsExist        Code = "records_exist"
+	CodeInvalidConfig       Code = "invalid_configuration"
+	CodeNotYetKnown         Code = "not_yet_known"
+)
+
+// Error is every refusal and failure that Writ reports: a stable code, one
+// sentence that says what to do, whether the effect happened, and whether the
+// same request again can help. Match it with errors.As, or errors.Is against
+// another *Error of the same code.
+type Error struct {
+	Code    Code
+	Message string
+	// Effect is what is known of the outside world at this moment. It is never empty:
+	// an error that leaves the caller unsure whether money moved is a defect.
+	Effect Outcome
+	// TryAgain says whether the same request, unchanged, can succeed later. With a
+	// request key trying again is always safe.
+	TryAgain bool
+	// Offset is the byte at which input was rejected, or -1 where that has no meaning.
+	Offset int64
+	// Cause is the error underneath, if any.
+	Cause error
+}
+
+// Errorf returns an error of bad input or of a refusal: nothing happened, and the
+// same request again gives the same answer. A %w verb becomes Cause.
+func Errorf(code Code, format string, args ...any) *Error {
+	wrapped := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: wrapped.Error(), Effect: NotApplied, Offset: -1, Cause: errors.Unwrap(wrapped)}
+}
+
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Unwrap returns Cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Is reports whether target is an *Error of the same code.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && other.Code == e.Code
+}
+
+// CodeOf returns the code of the first *Error in err's tree, or "" if there is none.
+func CodeOf(err error) Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}

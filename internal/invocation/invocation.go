@@ -1,0 +1,71 @@
+// Package invocation holds the one value that only the engine and Writ's test kit may
+// construct: the permission for a single run of a tool. It lives under internal/ so
+// that code outside Writ can receive an Invocation (as tools.Invocation) but never make
+// one. It must never carry a credential, a client or a connection.
+package invocation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"writ/intent"
+)
+
+// Fields are the contents of an Invocation.
+type Fields struct {
+	Tool           string
+	Payload        []byte // canonical JSON object
+	Context        intent.EffectContext
+	IdempotencyKey intent.IdempotencyKey
+	Attempt        int
+	Deadline       time.Time
+	SendBy         time.Time
+}
+
+// Invocation is what a tool receives for one attempt: the payload, the effect context,
+// the idempotency key, the attempt number and the deadline, and nothing else.
+type Invocation struct{ f Fields }
+
+// New returns the invocation that carries f. The payload is copied.
+func New(f Fields) Invocation {
+	f.Payload = bytes.Clone(f.Payload)
+	return Invocation{f: f}
+}
+
+// Tool returns the name of the tool that is invoked.
+func (i Invocation) Tool() string { return i.f.Tool }
+
+// Payload returns a copy of the canonical JSON object that was hashed, stored and
+// authorized.
+func (i Invocation) Payload() []byte { return bytes.Clone(i.f.Payload) }
+
+// Decode unmarshals the payload into v with encoding/json. Its error says that nothing
+// was sent.
+func (i Invocation) Decode(v any) error {
+	if err := json.Unmarshal(i.f.Payload, v); err != nil {
+		return fmt.Errorf("payload of %s: %w", i.f.Tool, err)
+	}
+	return nil
+}
+
+// Context returns who asked, and from where.
+func (i Invocation) Context() intent.EffectContext { return i.f.Context }
+
+// IdempotencyKey returns the key to send to the provider, byte for byte: 36 ASCII bytes
+// that stay the same on every attempt of the intent's generation.
+func (i Invocation) IdempotencyKey() string { return string(i.f.IdempotencyKey) }
+
+// Attempt returns the number of this attempt, from 1. Higher numbers are newer: it can
+// serve as a fencing token.
+func (i Invocation) Attempt() int { return i.f.Attempt }
+
+// Deadline returns the time by which the tool must have answered. The context of the
+// invocation ends then.
+func (i Invocation) Deadline() time.Time { return i.f.Deadline }
+
+// SendBy returns the time after which nothing may be sent any more for this attempt. The
+// effect transport (tools/effecthttp) refuses to send later; a tool that has a transport
+// of its own must check it.
+func (i Invocation) SendBy() time.Time { return i.f.SendBy }

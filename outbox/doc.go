@@ -1,0 +1,21 @@
+// Package outbox keeps intents and their attempts in PostgreSQL. It supplies atomicity
+// and durability and decides nothing by itself: every step that it takes is the one that
+// [intent.Next] names, asked again under the row's lock.
+//
+// The three flushed commits of a side-effectful intent are [Store.Insert] (persist),
+// [Store.Claim] and [Store.Journal]; [Store.RecordEvidence] commits without waiting for
+// the disk, because the journal writes the evidence again where it was lost. A read that
+// is answered at once takes one flushed commit, [Store.InsertEnded].
+//
+// # Rules for the code in this package
+//
+//   - Whoever changes an intent locks its row first, with FOR UPDATE, and attempts only
+//     after it. There is one order of locks, so there is no deadlock.
+//   - A lost COMMIT answer is met by running the guarded statement again: Insert finds its
+//     row by the unique request key, Claim finds its own token, Journal finds the end.
+//   - No connection is held while a tool runs.
+//   - Time is writ_now(), the database's clock.
+//
+// All SQL about intents, attempts and tool specs is here; receipts have their own package
+// and are written in the transaction that ends an intent.
+package outbox

@@ -1,0 +1,114 @@
+package outbox
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"writ/intent"
+)
+
+// Row is an intent as it stands in the outbox, without its payload and results.
+type Row struct {
+	ID             intent.ID
+	Tenant         string
+	RequestKey     intent.RequestKey
+	Principal      string
+	Tool           string
+	TaskQueue      string
+	State          intent.State
+	Version        int64
+	Generation     int
+	IdempotencyKey intent.IdempotencyKey
+	EffectContext  []byte // canonical JSON
+	Decision       []byte // canonical JSON
+	Salt           intent.Salt
+	Fingerprint    intent.Digest
+	SpecDigest     intent.Digest
+	Commitment     intent.Digest
+	Rules          intent.Rules
+	Traceparent    string
+	CreatedAt      time.Time
+	FirstSentAt    time.Time // zero: never claimed in this generation
+	DueAt          time.Time // zero: ended or parked
+	EndedAt        time.Time // zero: not ended
+	Attempts       []Attempt // ordered by number
+	// ReadAt is the database's time when the row was read.
+	ReadAt time.Time
+}
+
+// Attempt is one claim with its evidence.
+type Attempt struct {
+	intent.Attempt
+	Token         uuid.UUID
+	Worker        string
+	SendBy        time.Time
+	Code, Message string
+	// MediaType is empty unless the attempt has a result.
+	MediaType string
+}
+
+// Record returns what a step is decided on.
+func (r Row) Record() intent.Record {
+	rec := intent.Record{
+		State: r.State, Version: r.Version, Generation: r.Generation,
+		FirstSentAt: r.FirstSentAt, Rules: r.Rules,
+		Attempts: make([]intent.Attempt, len(r.Attempts)),
+	}
+	for i, a := range r.Attempts {
+		rec.Attempts[i] = a.Attempt
+	}
+	return rec
+}
+
+// Next returns the step that the row asks for at the time it was read.
+func (r Row) Next() intent.Step { return intent.Next(r.Record(), r.ReadAt) }
+
+// Applied returns the first attempt that is known to have had its effect.
+func (r Row) Applied() (Attempt, bool) {
+	for _, a := range r.Attempts {
+		if a.Outcome == intent.Applied {
+			return a, true
+		}
+	}
+	return Attempt{}, false
+}
+
+// Proposal is an intent that was authorized and is not yet in the outbox.
+type Proposal struct {
+	Tenant         string
+	RequestKey     intent.RequestKey
+	Principal      string
+	Tool           string
+	TaskQueue      string
+	Payload        []byte // canonical JSON
+	EffectContext  []byte // canonical JSON
+	Decision       []byte // canonical JSON
+	IdempotencyKey intent.IdempotencyKey
+	Salt           intent.Salt
+	Fingerprint    intent.Digest
+	SpecDigest     intent.Digest
+	Commitment     intent.Digest
+	Rules          intent.Rules
+	Traceparent    string
+}
+
+// ID returns the id that the proposal's row has.
+func (p Proposal) ID() intent.ID { return intent.IntentID(p.Tenant, p.RequestKey) }
+
+// Evidence is what one attempt is known to have done.
+type Evidence struct {
+	Attempt int            `json:"attempt"`
+	Token   uuid.UUID      `json:"token"`
+	Outcome intent.Outcome `json:"outcome"`
+	// Code and Message say what went wrong; empty on success.
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Final, InProgress and RetryAfterMS are the tool's word on trying again.
+	Final        bool  `json:"final,omitempty"`
+	InProgress   bool  `json:"in_progress,omitempty"`
+	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// MediaType and Result are the answer of an applied attempt.
+	MediaType string `json:"media_type,omitempty"`
+	Result    []byte `json:"result,omitempty"`
+}

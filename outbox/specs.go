@@ -1,0 +1,79 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// Spec is a published tool: how it behaves and which workers host it.
+type Spec struct {
+	Name        string
+	Digest      intent.Digest
+	JSON        []byte // canonical JSON of tools.Published
+	TaskQueue   string
+	PublishedAt time.Time
+}
+
+// PublishSpecs records the tools that a worker hosts. The last one to publish a name is
+// in force.
+func (s *Store) PublishSpecs(ctx context.Context, specs []Spec) error {
+	const statement = `
+		INSERT INTO tool_specs (name, digest, spec, task_queue, published_at)
+		VALUES ($1, $2, $3, $4, writ_now())
+		ON CONFLICT (name, digest) DO UPDATE
+		SET spec = excluded.spec, task_queue = excluded.task_queue, published_at = excluded.published_at`
+	return s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
+		for _, spec := range specs {
+			if _, err := tx.Exec(ctx, statement, spec.Name, spec.Digest[:], spec.JSON, spec.TaskQueue); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Specs returns the tools in force, ordered by name.
+func (s *Store) Specs(ctx context.Context) ([]Spec, error) {
+	const query = `
+		SELECT DISTINCT ON (name) name, digest, spec, task_queue, published_at
+		FROM tool_specs ORDER BY name, published_at DESC, digest`
+	rows, err := s.pool.Query(ctx, query)
+	if err != nil {
+		return nil, databaseError(err)
+	}
+	specs, err := pgx.CollectRows(rows, scanSpec)
+	return specs, databaseError(err)
+}
+
+// Spec returns the tool in force of exactly that name, or an error with code
+// unknown_tool.
+func (s *Store) Spec(ctx context.Context, name string) (Spec, error) {
+	const query = `
+		SELECT name, digest, spec, task_queue, published_at
+		FROM tool_specs WHERE name = $1 ORDER BY published_at DESC, digest LIMIT 1`
+	rows, err := s.pool.Query(ctx, query, name)
+	if err != nil {
+		return Spec{}, databaseError(err)
+	}
+	specs, err := pgx.CollectRows(rows, scanSpec)
+	if err != nil {
+		return Spec{}, databaseError(err)
+	}
+	if len(specs) == 0 {
+		return Spec{}, intent.Errorf(intent.CodeUnknownTool,
+			"no worker has published a tool named %q; `writ tools list` shows those that exist", name)
+	}
+	return specs[0], nil
+}
+
+func scanSpec(row pgx.CollectableRow) (Spec, error) {
+	var s Spec
+	var digest []byte
+	err := row.Scan(&s.Name, &digest, &s.JSON, &s.TaskQueue, &s.PublishedAt)
+	copy(s.Digest[:], digest)
+	return s, err
+}

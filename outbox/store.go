@@ -1,0 +1,209 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"writ/intent"
+)
+
+// Store is the outbox in one PostgreSQL schema. It is safe for concurrent use.
+type Store struct {
+	pool *pgxpool.Pool
+}
+
+// New returns the outbox that pool is connected to. The pool's search path names the
+// schema.
+func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool} }
+
+// How long an intent may go without progress before recovery starts it again. A workflow
+// takes its next step within seconds; the grace is for outages that Temporal bridges.
+const progressGrace = 15 * time.Second
+
+// A flushed transaction is on disk when COMMIT returns, whatever the role's or the
+// database's default says: rule 1 (nothing leaves before its row is committed) must not
+// hang on a setting that somebody else chose. A relaxed one may be lost in a crash of
+// PostgreSQL.
+const (
+	beginFlushed = "begin; set local synchronous_commit to on"
+	beginRelaxed = "begin; set local synchronous_commit to off"
+)
+
+// within runs fn in a transaction that was begun with the statement begin.
+func (s *Store) within(ctx context.Context, begin string, fn func(tx pgx.Tx) error) error {
+	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: begin}, fn)
+	return databaseError(err)
+}
+
+// databaseError gives an error of PostgreSQL its code. Errors that have one pass.
+func databaseError(err error) error {
+	var known *intent.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	e := &intent.Error{Code: intent.CodeDatabaseUnavailable, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: err,
+		Message: "PostgreSQL did not answer; the same request key again is safe: " + err.Error()}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "42P01", "42883", "42703": // undefined table, function, column
+			e.Code, e.TryAgain = intent.CodeMigrationRequired, false
+			e.Message = "the schema of the outbox is missing or old; run `writ migrate up`: " + pg.Message
+		}
+	}
+	return e
+}
+
+const intentColumns = `
+	i.tenant, i.request_key, i.principal, i.tool, i.task_queue, i.state, i.version, i.generation, i.idempotency_key,
+	i.effect_context, i.decision, i.salt, i.fingerprint, i.spec_digest, i.commitment, i.rules, i.traceparent,
+	i.created_at, i.first_sent_at, i.due_at, i.ended_at`
+
+// querier is what pools and transactions have in common.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Load returns the intent, or an error with code intent_not_found.
+func (s *Store) Load(ctx context.Context, id intent.ID) (Row, error) {
+	row, err := load(ctx, s.pool, id)
+	return row, databaseError(err)
+}
+
+// load reads an intent and its attempts in one statement, so in one snapshot.
+func load(ctx context.Context, q querier, id intent.ID) (Row, error) {
+	const query = `
+		SELECT` + intentColumns + `, writ_now(),
+			a.number, a.generation, a.token, a.worker, a.claimed_at, a.lease_until, a.send_by, a.outcome, a.evidence_at,
+			a.code, a.message, a.final, a.in_progress, a.retry_after_ms, a.media_type
+		FROM intents i LEFT JOIN attempts a ON a.intent_id = i.id
+		WHERE i.id = $1
+		ORDER BY a.number`
+	rows, err := q.Query(ctx, query, id[:])
+	if err != nil {
+		return Row{}, err
+	}
+	defer rows.Close()
+	r := Row{ID: id}
+	found := false
+	for rows.Next() {
+		found = true
+		if err := scan(rows, &r); err != nil {
+			return Row{}, err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return Row{}, err
+	}
+	if !found {
+		return Row{}, intent.Errorf(intent.CodeIntentNotFound, "there is no intent %s", id)
+	}
+	return r, nil
+}
+
+// scan reads one joined row: the intent, over what was there, and one more attempt.
+func scan(rows pgx.Rows, r *Row) error {
+	var (
+		salt, fingerprint, spec, commitment, rules []byte
+		firstSent, due, ended                      *time.Time
+
+		number, generation            *int
+		token                         *[16]byte
+		worker, outcome               *string
+		claimed, lease, sendBy, known *time.Time
+		code, message, mediaType      *string
+		final, inProgress             *bool
+		retryMS                       *int64
+	)
+	err := rows.Scan(&r.Tenant, &r.RequestKey, &r.Principal, &r.Tool, &r.TaskQueue, &r.State, &r.Version, &r.Generation, &r.IdempotencyKey,
+		&r.EffectContext, &r.Decision, &salt, &fingerprint, &spec, &commitment, &rules, &r.Traceparent,
+		&r.CreatedAt, &firstSent, &due, &ended, &r.ReadAt,
+		&number, &generation, &token, &worker, &claimed, &lease, &sendBy, &outcome, &known,
+		&code, &message, &final, &inProgress, &retryMS, &mediaType)
+	if err != nil {
+		return fmt.Errorf("read intent %s: %w", r.ID, err)
+	}
+	copy(r.Salt[:], salt)
+	copy(r.Fingerprint[:], fingerprint)
+	copy(r.SpecDigest[:], spec)
+	copy(r.Commitment[:], commitment)
+	if err := json.Unmarshal(rules, &r.Rules); err != nil {
+		return fmt.Errorf("rules of intent %s: %w", r.ID, err)
+	}
+	r.CreatedAt, r.ReadAt = r.CreatedAt.UTC(), r.ReadAt.UTC()
+	r.FirstSentAt, r.DueAt, r.EndedAt = value(firstSent).UTC(), value(due).UTC(), value(ended).UTC()
+	if number == nil {
+		return nil
+	}
+	r.Attempts = append(r.Attempts, Attempt{
+		Attempt: intent.Attempt{
+			Number: *number, Generation: *generation, ClaimedAt: claimed.UTC(), LeaseUntil: lease.UTC(),
+			Outcome: intent.Outcome(value(outcome)), EvidenceAt: value(known).UTC(),
+			Final: *final, InProgress: *inProgress, RetryAfter: time.Duration(*retryMS) * time.Millisecond,
+		},
+		Token: uuid.UUID(*token), Worker: *worker, SendBy: sendBy.UTC(), Code: *code, Message: *message, MediaType: value(mediaType),
+	})
+	return nil
+}
+
+// value returns what p points to, or the zero value.
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// lockRow locks the intent's row and returns it. Every change of an intent begins here.
+func lockRow(ctx context.Context, tx pgx.Tx, id intent.ID) (Row, error) {
+	var one int
+	err := tx.QueryRow(ctx, `SELECT 1 FROM intents WHERE id = $1 FOR UPDATE`, id[:]).Scan(&one)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Row{}, intent.Errorf(intent.CodeIntentNotFound, "there is no intent %s", id)
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	// A second statement: under READ COMMITTED it sees what the holder of the lock
+	// committed, also the attempts, which the locking statement's snapshot would miss.
+	return load(ctx, tx, id)
+}
+
+// Payload returns the canonical payload of the intent.
+func (s *Store) Payload(ctx context.Context, id intent.ID) ([]byte, error) {
+	payload, err := payload(ctx, s.pool, id)
+	return payload, databaseError(err)
+}
+
+func payload(ctx context.Context, q querier, id intent.ID) ([]byte, error) {
+	var payload []byte
+	err := q.QueryRow(ctx, `SELECT payload FROM intents WHERE id = $1`, id[:]).Scan(&payload)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, intent.Errorf(intent.CodeIntentNotFound, "there is no intent %s", id)
+	}
+	return payload, err
+}
+
+// Result returns the recorded answer of the intent's effect: its media type and body, or
+// an empty media type if there is none.
+func (s *Store) Result(ctx context.Context, id intent.ID) (mediaType string, body []byte, err error) {
+	const query = `
+		SELECT media_type, result FROM attempts
+		WHERE intent_id = $1 AND outcome = 'applied' AND result IS NOT NULL
+		ORDER BY number LIMIT 1`
+	err = s.pool.QueryRow(ctx, query, id[:]).Scan(&mediaType, &body)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil, nil
+	}
+	return mediaType, body, databaseError(err)
+}

@@ -1,0 +1,135 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"writ/intent"
+)
+
+// Facts are what a decision is made on.
+type Facts struct {
+	Context       intent.EffectContext
+	Tool          string
+	Provider      string
+	SideEffectful bool
+	Payload       []byte // canonical JSON
+}
+
+// Verdict is a host policy's answer.
+type Verdict struct {
+	Allow bool
+	// Reason is one sentence for the person who reads the decision. It must not repeat
+	// secret values of the payload.
+	Reason string
+}
+
+// Policy is a host's rule about who may run what. Implementations are safe for
+// concurrent use.
+type Policy interface {
+	// Name identifies the policy in decisions and receipts.
+	Name() string
+	// Evaluate answers within the context's deadline. An error is a denial with code
+	// gate_error.
+	Evaluate(ctx context.Context, f Facts) (Verdict, error)
+}
+
+// Timeout is how long a policy may take.
+const Timeout = 500 * time.Millisecond
+
+// AllowRegistered allows every tool that a worker was given, to every named principal.
+// It is the policy of a worker that is configured with no other.
+type AllowRegistered struct{}
+
+// Name returns "allow-registered".
+func (AllowRegistered) Name() string { return "allow-registered" }
+
+// Evaluate allows.
+func (AllowRegistered) Evaluate(context.Context, Facts) (Verdict, error) {
+	return Verdict{Allow: true, Reason: "the worker was given this tool"}, nil
+}
+
+// Decision is what was decided, and by whom.
+type Decision struct {
+	Allow  bool   `json:"allow"`
+	Policy string `json:"policy"`
+	// Code is the reason code of a denial; empty if Allow.
+	Code   intent.Code `json:"code,omitempty"`
+	Reason string      `json:"reason,omitempty"`
+}
+
+// Canonical returns the decision as canonical JSON.
+func (d Decision) Canonical() ([]byte, error) {
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("decision: %w", err)
+	}
+	return intent.Canonicalize(raw)
+}
+
+// Engine evaluates the built-in rules and then the host's policy.
+type Engine struct {
+	policy  Policy
+	timeout time.Duration
+}
+
+// NewEngine returns an engine that asks p last; nil means [AllowRegistered].
+func NewEngine(p Policy) *Engine {
+	if p == nil {
+		p = AllowRegistered{}
+	}
+	return &Engine{policy: p, timeout: Timeout}
+}
+
+// Decide applies the rules in their order: authentication, then the host's policy. It
+// never fails: an error is a denial.
+func (e *Engine) Decide(ctx context.Context, f Facts) Decision {
+	if f.Context.Principal == "" {
+		return Decision{Policy: "writ", Code: intent.CodeUnauthenticated, Reason: "the request names no principal"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	verdict, err := e.ask(ctx, f)
+	switch {
+	case err != nil:
+		return Decision{Policy: e.policy.Name(), Code: intent.CodeGateError, Reason: "the policy gave no answer"}
+	case !verdict.Allow:
+		return Decision{Policy: e.policy.Name(), Code: intent.CodePolicyDenied, Reason: verdict.Reason}
+	}
+	return Decision{Allow: true, Policy: e.policy.Name(), Reason: verdict.Reason}
+}
+
+// SpecDiverged is the denial of an intent whose tool changed its behaviour between its
+// authorization and its first attempt.
+func SpecDiverged() Decision {
+	return Decision{Policy: "writ", Code: intent.CodeSpecDiverged,
+		Reason: "the tool's behaviour changed after the intent was authorized and before it was sent"}
+}
+
+// ask calls the policy and stops waiting for it at the deadline, also if it ignores its
+// context; a panic is an error like any other.
+func (e *Engine) ask(ctx context.Context, f Facts) (Verdict, error) {
+	type answer struct {
+		verdict Verdict
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if p := recover(); p != nil {
+				a.err = fmt.Errorf("policy %s panicked: %v", e.policy.Name(), p)
+			}
+			answers <- a
+		}()
+		a.verdict, a.err = e.policy.Evaluate(ctx, f)
+	}()
+	select {
+	case a := <-answers:
+		return a.verdict, a.err
+	case <-ctx.Done():
+		return Verdict{}, ctx.Err()
+	}
+}

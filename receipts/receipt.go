@@ -1,0 +1,112 @@
+package receipts
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// Version names the form of the receipts that this package writes.
+const Version = "writ/receipt/v1"
+
+// Receipt is the end of one generation of an intent.
+type Receipt struct {
+	Version    string    `json:"version"`
+	IntentID   intent.ID `json:"intent_id"`
+	Generation int       `json:"generation"`
+	// Number is 0 for the final receipt of the generation.
+	Number     int               `json:"number"`
+	Tenant     string            `json:"tenant"`
+	Principal  string            `json:"principal"`
+	RequestKey intent.RequestKey `json:"request_key"`
+	Tool       string            `json:"tool"`
+	SpecDigest intent.Digest     `json:"spec_digest"`
+	// Commitment is the digest of everything that was authorized.
+	Commitment intent.Digest `json:"commitment"`
+	// KeyDigest is the salted digest of the idempotency key.
+	KeyDigest intent.Digest   `json:"key_digest"`
+	Decision  json.RawMessage `json:"decision"`
+	Attempts  []Attempt       `json:"attempts"`
+	State     intent.State    `json:"state"`
+	// Outcome says whether the effect happened.
+	Outcome intent.Outcome `json:"outcome"`
+	// Reason is the rule by which the intent ended.
+	Reason string `json:"reason"`
+	// ResultDigest is the salted digest of the recorded answer; absent if there is none.
+	ResultDigest *intent.Digest `json:"result_digest,omitempty"`
+	MediaType    string         `json:"media_type,omitempty"`
+	CreatedAt    time.Time      `json:"created_at"`
+	EndedAt      time.Time      `json:"ended_at"`
+}
+
+// Attempt is one permission to send and what is known of it.
+type Attempt struct {
+	Number     int            `json:"number"`
+	Generation int            `json:"generation"`
+	ClaimedAt  time.Time      `json:"claimed_at"`
+	Outcome    intent.Outcome `json:"outcome"`
+	EvidenceAt time.Time      `json:"evidence_at,omitzero"`
+	Code       string         `json:"code,omitempty"`
+}
+
+// Canonical returns the receipt as canonical JSON: the bytes that are stored.
+func (r Receipt) Canonical() ([]byte, error) {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("receipt of intent %s: %w", r.IntentID, err)
+	}
+	return intent.Canonicalize(raw)
+}
+
+// Append writes the receipt in tx. There is one final receipt for each generation; a
+// second one is an error of the database.
+func Append(ctx context.Context, tx pgx.Tx, r Receipt) error {
+	body, err := r.Canonical()
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO receipts (intent_id, generation, number, body, created_at) VALUES ($1, $2, $3, $4, $5)`,
+		r.IntentID[:], r.Generation, r.Number, body, r.EndedAt)
+	if err != nil {
+		return fmt.Errorf("append receipt of intent %s: %w", r.IntentID, err)
+	}
+	return nil
+}
+
+// Querier is a pool, a connection or a transaction.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Get returns the bytes of the intent's newest final receipt, or an error with code
+// receipt_not_found while it has not ended.
+func Get(ctx context.Context, q Querier, id intent.ID) ([]byte, error) {
+	const query = `
+		SELECT body FROM receipts WHERE intent_id = $1 AND number = 0
+		ORDER BY generation DESC LIMIT 1`
+	var body []byte
+	err := q.QueryRow(ctx, query, id[:]).Scan(&body)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, intent.Errorf(intent.CodeReceiptNotFound,
+			"intent %s has no receipt: it does not exist or has not ended; `writ intent get` tells", id)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read receipt of intent %s: %w", id, err)
+	}
+	return body, nil
+}
+
+// Parse reads a stored receipt.
+func Parse(body []byte) (Receipt, error) {
+	var r Receipt
+	if err := json.Unmarshal(body, &r); err != nil {
+		return Receipt{}, fmt.Errorf("receipt: %w", err)
+	}
+	return r, nil
+}

@@ -1,0 +1,80 @@
+package recovery
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"writ/activities"
+	"writ/outbox"
+	"writ/workflows"
+)
+
+// DefaultInterval is how often a worker looks for overdue intents.
+const DefaultInterval = 5 * time.Second
+
+// batch is how many intents are taken at once.
+const batch = 100
+
+// Sweeper starts the workflows of overdue intents. Any number may run at once: each
+// intent is taken by one of them.
+type Sweeper struct {
+	store    *outbox.Store
+	temporal client.Client
+	log      *slog.Logger
+}
+
+// NewSweeper returns a sweeper for the outbox.
+func NewSweeper(store *outbox.Store, temporal client.Client, log *slog.Logger) *Sweeper {
+	return &Sweeper{store: store, temporal: temporal, log: log}
+}
+
+// Run sweeps at every interval until ctx ends. What fails is logged and tried again at
+// the next one.
+func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("recovery did not finish a sweep", "error", err)
+		}
+	}
+}
+
+// Sweep starts every intent that is overdue now and returns how many it started. One that
+// cannot be started is logged and does not hold up the rest: it comes up again when its
+// new due time has passed. A workflow that still runs is left alone.
+func (s *Sweeper) Sweep(ctx context.Context) (started int, err error) {
+	for {
+		stalled, err := s.store.TakeStalled(ctx, batch)
+		if err != nil {
+			return started, fmt.Errorf("find overdue intents: %w", err)
+		}
+		for _, st := range stalled {
+			if err := s.start(ctx, st); err != nil {
+				s.log.Warn("an overdue intent was not started", "intent_id", st.ID, "error", err)
+				continue
+			}
+			started++
+			s.log.Info("an overdue intent was started again", "intent_id", st.ID)
+		}
+		if len(stalled) < batch {
+			return started, nil
+		}
+	}
+}
+
+func (s *Sweeper) start(ctx context.Context, st outbox.Stalled) error {
+	labels := activities.Labels{Tool: st.Tool, Tenant: st.Tenant, RequestKey: st.RequestKey}
+	options := workflows.StartOptions(st.ID, st.TaskQueue, labels)
+	_, err := s.temporal.ExecuteWorkflow(ctx, options, workflows.Type, activities.Input{IntentID: st.ID, Traceparent: st.Traceparent})
+	return err
+}

@@ -1,0 +1,30 @@
+// Package telemetry is Writ's tracing: one trace from the command that asked for an
+// effect, through the row and the workflow, to the request that the provider received.
+//
+//   - [Setup] installs the process-wide tracer from the standard OTEL_* variables.
+//   - [Start] and [End] bracket one piece of work with a span.
+//   - [Traceparent] and [WithTraceparent] carry the trace across the outbox row,
+//     [InjectHTTP] across the wire, [FromEnvironment] from whatever started the process.
+//
+// # Environment
+//
+//	variable                                   meaning here
+//	OTEL_SDK_DISABLED                          true: no spans; an incoming trace is still passed on
+//	OTEL_TRACES_EXPORTER                       otlp, console (standard error) or none, or several with commas
+//	OTEL_EXPORTER_OTLP_[TRACES_]ENDPOINT       set, and no exporter named: otlp
+//	OTEL_EXPORTER_OTLP_[TRACES_]PROTOCOL       http/protobuf (default) or grpc
+//	OTEL_EXPORTER_OTLP_[TRACES_]HEADERS, ...   as the OpenTelemetry specification says
+//	OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
+//	OTEL_TRACES_SAMPLER[_ARG], OTEL_BSP_*
+//	TRACEPARENT, TRACESTATE                    the trace of the job that started this process
+//
+// With neither an exporter nor an endpoint nothing leaves the process, but spans have
+// real ids, so that a row written today can be joined to a trace collected elsewhere.
+//
+// # What it must never do
+//
+// Spans carry names, states, numbers and codes (see the attribute keys). They never carry
+// a payload, a request key, an idempotency key, a result, or the text of an error, which
+// may quote any of them. Telemetry decides nothing: no effect waits for a collector, and
+// an exporter that fails costs its spans and nothing else.
+package telemetry

@@ -1,0 +1,73 @@
+package tools
+
+import (
+	"errors"
+	"time"
+
+	"writ/intent"
+)
+
+// Failure is an error that says what is known of the effect. Make one with [NotApplied]
+// or [Unknown].
+type Failure struct {
+	// Outcome is intent.NotApplied or intent.Unknown.
+	Outcome intent.Outcome
+	// Code is the provider's or the tool's own name for what went wrong, for example
+	// "card_declined". It stands in the receipt; it must not hold a secret.
+	Code string
+	// Final says that trying again cannot help, whatever the retry policy allows.
+	Final bool
+	// RetryAfter is the provider's own wish; zero if it has none.
+	RetryAfter time.Duration
+	// InProgress says that the provider still works on an earlier request with this key:
+	// wait and ask again, without spending an attempt of the budget.
+	InProgress bool
+	// Err is the error underneath.
+	Err error
+}
+
+// NotApplied says that this attempt had no effect, and that this is certain.
+func NotApplied(err error) *Failure { return &Failure{Outcome: intent.NotApplied, Err: err} }
+
+// Unknown says that the effect may have happened.
+func Unknown(err error) *Failure { return &Failure{Outcome: intent.Unknown, Err: err} }
+
+// WithCode returns f with a code.
+func (f *Failure) WithCode(code string) *Failure { f.Code = code; return f }
+
+// After returns f with the provider's wish for a wait.
+func (f *Failure) After(d time.Duration) *Failure { f.RetryAfter = d; return f }
+
+// AsFinal returns f marked so that it is not tried again.
+func (f *Failure) AsFinal() *Failure { f.Final = true; return f }
+
+// AsInProgress returns f marked as an answer about an earlier request with the same key.
+func (f *Failure) AsInProgress() *Failure { f.InProgress = true; return f }
+
+func (f *Failure) Error() string {
+	text := string(f.Outcome)
+	if f.Code != "" {
+		text += " (" + f.Code + ")"
+	}
+	if f.Err != nil {
+		text += ": " + f.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Classify returns what err says of the effect of a tool of class c. A bare error of a
+// side-effectful tool is unknown; one of a read is a definite failure.
+func Classify(c intent.Class, err error) *Failure {
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case c == intent.Read:
+		return NotApplied(err).WithCode("tool_error")
+	default:
+		return Unknown(err).WithCode("tool_error")
+	}
+}

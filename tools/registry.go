@@ -1,0 +1,55 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+
+	"writ/intent"
+)
+
+// Registered is a tool with the spec that was frozen when it was registered.
+type Registered struct {
+	Tool   Tool
+	Spec   Spec
+	Digest intent.Digest
+}
+
+// Registry holds the tools of one worker. It does not change after NewRegistry, so it is
+// safe for concurrent use.
+type Registry struct {
+	byName map[string]Registered
+}
+
+// NewRegistry freezes the tools' specs. It refuses an invalid spec and a second tool of
+// the same name.
+func NewRegistry(list ...Tool) (*Registry, error) {
+	r := &Registry{byName: make(map[string]Registered, len(list))}
+	for _, t := range list {
+		spec := t.Spec()
+		if err := spec.check(); err != nil {
+			return nil, err
+		}
+		spec = spec.withDefaults()
+		if _, taken := r.byName[spec.Name]; taken {
+			return nil, spec.invalid("the name is registered twice")
+		}
+		r.byName[spec.Name] = Registered{Tool: t, Spec: spec, Digest: spec.Digest()}
+	}
+	return r, nil
+}
+
+// Lookup returns the tool of exactly that name.
+func (r *Registry) Lookup(name string) (Registered, bool) {
+	t, ok := r.byName[name]
+	return t, ok
+}
+
+// All returns the tools, ordered by name.
+func (r *Registry) All() []Registered {
+	all := make([]Registered, 0, len(r.byName))
+	for _, t := range r.byName {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b Registered) int { return strings.Compare(a.Spec.Name, b.Spec.Name) })
+	return all
+}

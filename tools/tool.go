@@ -1,0 +1,92 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"writ/intent"
+	"writ/internal/invocation"
+)
+
+// Invocation is what a tool receives for one attempt. Only the engine makes one.
+type Invocation = invocation.Invocation
+
+// Tool is a capability that the engine can invoke.
+type Tool interface {
+	// Spec says how the tool behaves. It is read once, at registration.
+	Spec() Spec
+	// Invoke performs the effect at most once, with exactly the invocation's idempotency
+	// key. The context ends at the invocation's deadline; it is not cancelled when
+	// somebody loses interest, because that would interrupt a send. See the package
+	// comment for what the error says.
+	Invoke(ctx context.Context, inv Invocation) (Result, error)
+}
+
+// Validator is implemented by tools that can refuse a payload. Validate is pure: no I/O.
+// It is called before anything is written; its error is shown to the caller, so it must
+// not repeat secret values.
+type Validator interface {
+	Validate(payload []byte) error
+}
+
+// Result is what a tool returns on success.
+type Result struct {
+	// MediaType of Body, for example "application/json". Empty: application/json.
+	MediaType string
+	// Body is the answer. Any bytes are kept, also what is not JSON.
+	Body []byte
+}
+
+// MediaTypeJSON is the media type of JSON results.
+const MediaTypeJSON = "application/json"
+
+// JSON returns v, marshalled, as a result. A value that does not marshal is kept as
+// text: a bad answer never hides that the effect happened.
+func JSON(v any) (Result, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return Text(fmt.Sprintf("%+v", v))
+	}
+	return Result{MediaType: MediaTypeJSON, Body: body}, nil
+}
+
+// Text returns s as a plain-text result.
+func Text(s string) (Result, error) {
+	mediaType := "text/plain; charset=utf-8"
+	if !utf8.ValidString(s) {
+		mediaType = "application/octet-stream"
+	}
+	return Result{MediaType: mediaType, Body: []byte(s)}, nil
+}
+
+// New returns a tool that runs invoke. The smallest way to write a tool; a type of one's
+// own can also implement [Validator].
+func New(spec Spec, invoke func(ctx context.Context, inv Invocation) (Result, error)) Tool {
+	return funcTool{spec: spec, invoke: invoke}
+}
+
+type funcTool struct {
+	spec   Spec
+	invoke func(context.Context, Invocation) (Result, error)
+}
+
+func (t funcTool) Spec() Spec { return t.spec }
+
+func (t funcTool) Invoke(ctx context.Context, inv Invocation) (Result, error) {
+	return t.invoke(ctx, inv)
+}
+
+// Validate asks t, if it is a [Validator], whether it takes the payload. The error is an
+// *intent.Error with code invalid_payload.
+func Validate(t Tool, payload []byte) error {
+	v, ok := t.(Validator)
+	if !ok {
+		return nil
+	}
+	if err := v.Validate(payload); err != nil {
+		return intent.Errorf(intent.CodeInvalidPayload, "%s does not take this payload: %w", t.Spec().Name, err)
+	}
+	return nil
+}

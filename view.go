@@ -1,0 +1,218 @@
+package writ
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"writ/intent"
+	"writ/outbox"
+	"writ/receipts"
+	"writ/telemetry"
+	"writ/tools"
+	"writ/workflows"
+)
+
+// Intent is an intent as it stands in the outbox.
+type Intent struct {
+	ID             intent.ID             `json:"id"`
+	Tenant         string                `json:"tenant"`
+	RequestKey     intent.RequestKey     `json:"request_key"`
+	Principal      string                `json:"principal"`
+	Tool           string                `json:"tool"`
+	Class          intent.Class          `json:"class"`
+	State          intent.State          `json:"state"`
+	Generation     int                   `json:"generation"`
+	IdempotencyKey intent.IdempotencyKey `json:"idempotency_key"`
+	WorkflowID     string                `json:"workflow_id"`
+	Payload        json.RawMessage       `json:"payload"`
+	Decision       json.RawMessage       `json:"decision"`
+	Attempts       []Attempt             `json:"attempts"`
+	// Next is what happens next, and why.
+	Next        intent.Step `json:"next"`
+	Traceparent string      `json:"traceparent,omitempty"`
+	CreatedAt   time.Time   `json:"created_at"`
+	FirstSentAt time.Time   `json:"first_sent_at,omitzero"`
+	EndedAt     time.Time   `json:"ended_at,omitzero"`
+}
+
+// Attempt is one permission to send and what is known of it.
+type Attempt struct {
+	Number     int       `json:"number"`
+	Generation int       `json:"generation"`
+	Worker     string    `json:"worker"`
+	ClaimedAt  time.Time `json:"claimed_at"`
+	LeaseUntil time.Time `json:"lease_until"`
+	// Outcome is empty while there is no evidence.
+	Outcome    intent.Outcome `json:"outcome,omitempty"`
+	EvidenceAt time.Time      `json:"evidence_at,omitzero"`
+	Code       string         `json:"code,omitempty"`
+	Message    string         `json:"message,omitempty"`
+}
+
+// Answer is what a tool returned.
+type Answer struct {
+	MediaType string `json:"media_type"`
+	// JSON is the body if it is JSON.
+	JSON json.RawMessage `json:"json,omitempty"`
+	// Body is every other body, base64 in JSON.
+	Body []byte `json:"body,omitempty"`
+}
+
+// Execution is an intent that ended or is parked.
+type Execution struct {
+	Intent Intent `json:"intent"`
+	// Receipt is the stored canonical JSON of a receipts.Receipt; absent while the intent
+	// is in doubt.
+	Receipt json.RawMessage `json:"receipt,omitempty"`
+	// Answer is what the tool returned; absent if it returned nothing.
+	Answer *Answer `json:"answer,omitempty"`
+}
+
+// Tool is a tool that a worker has published.
+type Tool struct {
+	tools.Published
+	SpecDigest  intent.Digest `json:"spec_digest"`
+	TaskQueue   string        `json:"task_queue"`
+	PublishedAt time.Time     `json:"published_at"`
+}
+
+func (c *Client) view(ctx context.Context, row outbox.Row) (Intent, error) {
+	payload, err := c.store.Payload(ctx, row.ID)
+	if err != nil {
+		return Intent{}, err
+	}
+	v := Intent{
+		ID: row.ID, Tenant: row.Tenant, RequestKey: row.RequestKey, Principal: row.Principal, Tool: row.Tool,
+		Class: row.Rules.Class, State: row.State, Generation: row.Generation, IdempotencyKey: row.IdempotencyKey,
+		WorkflowID: workflows.ID(row.ID), Payload: payload, Decision: row.Decision, Attempts: []Attempt{},
+		Next: row.Next(), Traceparent: row.Traceparent,
+		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
+	}
+	for _, a := range row.Attempts {
+		v.Attempts = append(v.Attempts, Attempt{
+			Number: a.Number, Generation: a.Generation, Worker: a.Worker, ClaimedAt: a.ClaimedAt, LeaseUntil: a.LeaseUntil,
+			Outcome: a.Outcome, EvidenceAt: a.EvidenceAt, Code: a.Code, Message: a.Message,
+		})
+	}
+	return v, nil
+}
+
+// ended reads everything about an intent that ended or is parked, and says with an error
+// if it did not complete.
+func (c *Client) ended(ctx context.Context, row outbox.Row) (Execution, error) {
+	var e Execution
+	var err error
+	if e.Intent, err = c.view(ctx, row); err != nil {
+		return e, err
+	}
+	if row.State.Ended() {
+		if e.Receipt, err = c.Receipt(ctx, row.ID); err != nil {
+			return e, err
+		}
+	}
+	mediaType, body, err := c.store.Result(ctx, row.ID)
+	if err != nil {
+		return e, err
+	}
+	if mediaType != "" {
+		e.Answer = answerOf(mediaType, body)
+	}
+	return e, endError(e.Intent)
+}
+
+func answerOf(mediaType string, body []byte) *Answer {
+	a := &Answer{MediaType: mediaType}
+	if mediaType == tools.MediaTypeJSON && json.Valid(body) {
+		a.JSON = body
+	} else {
+		a.Body = body
+	}
+	return a
+}
+
+// endError is nil only for a completed intent.
+func endError(v Intent) error {
+	switch v.State {
+	case intent.Completed:
+		return nil
+	case intent.Failed:
+		return intent.Errorf(intent.CodeFailed, "every attempt of intent %s provably had no effect%s; use a new request key to ask again", v.ID, v.lastWord())
+	case intent.Refused:
+		return refusal(v)
+	case intent.InDoubt, intent.Recorded, intent.Invoking:
+		return &Error{Code: intent.CodeInDoubt, Effect: intent.Unknown, Offset: -1,
+			Message: fmt.Sprintf("the effect of intent %s may or may not have happened (%s) and it will not be sent again; ask the provider for idempotency key %s",
+				v.ID, v.Next.Reason, v.IdempotencyKey)}
+	}
+	return fmt.Errorf("intent %s is in the unknown state %q", v.ID, v.State)
+}
+
+func refusal(v Intent) error {
+	var decision struct {
+		Code   intent.Code `json:"code"`
+		Reason string      `json:"reason"`
+	}
+	if err := json.Unmarshal(v.Decision, &decision); err != nil {
+		return fmt.Errorf("decision on intent %s: %w", v.ID, err)
+	}
+	return intent.Errorf(decision.Code, "intent %s was refused and nothing was sent: %s", v.ID, decision.Reason)
+}
+
+// lastWord is what the last attempt said, for the error of a failed intent.
+func (v Intent) lastWord() string {
+	if len(v.Attempts) == 0 || v.Attempts[len(v.Attempts)-1].Code == "" {
+		return ""
+	}
+	return " (" + v.Attempts[len(v.Attempts)-1].Code + ")"
+}
+
+// Receipt returns the stored bytes of the intent's receipt, canonical JSON of a
+// receipts.Receipt, or an error with code receipt_not_found.
+func (c *Client) Receipt(ctx context.Context, id intent.ID) (json.RawMessage, error) {
+	return receipts.Get(ctx, c.pool, id)
+}
+
+// Tools lists the tools in force, ordered by name.
+func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
+	specs, err := c.store.Specs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Tool, len(specs))
+	for i, s := range specs {
+		if list[i], err = toolOf(s); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// Tool returns the tool in force of exactly that name, or an error with code
+// unknown_tool.
+func (c *Client) Tool(ctx context.Context, name string) (Tool, error) {
+	spec, err := c.store.Spec(ctx, name)
+	if err != nil {
+		return Tool{}, err
+	}
+	return toolOf(spec)
+}
+
+func toolOf(s outbox.Spec) (Tool, error) {
+	t := Tool{SpecDigest: s.Digest, TaskQueue: s.TaskQueue, PublishedAt: s.PublishedAt.UTC()}
+	if err := json.Unmarshal(s.JSON, &t.Published); err != nil {
+		return Tool{}, fmt.Errorf("published spec of %s: %w", s.Name, err)
+	}
+	return t, nil
+}
+
+func spanAttributes(p prepared) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		telemetry.IntentID.String(p.id.String()),
+		telemetry.Tool.String(p.request.Tool),
+		telemetry.Tenant.String(p.request.Context.Tenant),
+	}
+}

@@ -1,0 +1,179 @@
+package writ
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"writ/activities"
+	"writ/intent"
+	"writ/outbox"
+	"writ/policy"
+	"writ/recovery"
+	"writ/tools"
+	"writ/workflows"
+)
+
+// WorkerConfig says what a worker needs beside its tools.
+type WorkerConfig struct {
+	Config
+	// TaskQueue is the Temporal task queue that the worker polls. Workers that share one
+	// must host the same tools. Default: "writ".
+	TaskQueue string
+	// Policy is the host's rule about who may run what. Default: policy.AllowRegistered.
+	Policy policy.Policy
+	// Identity names the process in claims and in the Temporal UI. Default: pid@host.
+	Identity string
+	// RecoverEvery is how often the worker looks for intents that stopped. Default: 5 s.
+	// Negative: never; then another worker must.
+	RecoverEvery time.Duration
+	// StopGrace is how long running tools are waited for at the end. What is still running
+	// then is recovered by another worker. Default: 10 s.
+	StopGrace time.Duration
+}
+
+func (c WorkerConfig) withDefaults() WorkerConfig {
+	c.Config = c.Config.withDefaults()
+	if c.TaskQueue == "" {
+		c.TaskQueue = DefaultTaskQueue
+	}
+	if c.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		c.Identity = fmt.Sprintf("%d@%s", os.Getpid(), host)
+	}
+	if c.RecoverEvery == 0 {
+		c.RecoverEvery = recovery.DefaultInterval
+	}
+	if c.StopGrace == 0 {
+		c.StopGrace = 10 * time.Second
+	}
+	c.Temporal.Identity = c.Identity
+	return c
+}
+
+// Worker hosts tools and drives intents.
+type Worker struct {
+	*connection
+	cfg      WorkerConfig
+	registry *tools.Registry
+	store    *outbox.Store
+	ready    chan struct{}
+}
+
+// NewWorker returns a worker that hosts the tools. Their specs are frozen now. The error
+// is about the configuration or a spec.
+func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker, error) {
+	cfg = cfg.withDefaults()
+	registry, err := tools.NewRegistry(list...)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := connect(cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &Worker{connection: conn, cfg: cfg, registry: registry, store: outbox.New(conn.pool), ready: make(chan struct{})}, nil
+}
+
+// Ready is closed when the worker's tools are published and it polls for work.
+func (w *Worker) Ready() <-chan struct{} { return w.ready }
+
+// Run hosts the tools until ctx ends, then stops polling, waits StopGrace for running
+// tools and returns nil. It may be called once; it closes the worker's connections.
+func (w *Worker) Run(ctx context.Context) error {
+	defer w.close()
+	if err := w.prepare(ctx); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	polling := w.newPoller(func(err error) { failed <- err })
+	if err := polling.Start(); err != nil {
+		return temporalError(err)
+	}
+	close(w.ready)
+	sweeping, stopSweeping := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	if w.cfg.RecoverEvery > 0 {
+		sweeper := recovery.NewSweeper(w.store, w.temporal, w.cfg.Logger)
+		background.Go(func() { sweeper.Run(sweeping, w.cfg.RecoverEvery) })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case fatal := <-failed:
+		err = temporalError(fatal)
+	}
+	stopSweeping()
+	polling.Stop()
+	background.Wait()
+	return err
+}
+
+// prepare makes the world ready for the first task: the tools are published and the
+// search attributes registered before anything is polled.
+func (w *Worker) prepare(ctx context.Context) error {
+	specs, err := w.specs()
+	if err != nil {
+		return err
+	}
+	if err := w.store.PublishSpecs(ctx, specs); err != nil {
+		return err
+	}
+	if err := workflows.RegisterSearchAttributes(ctx, w.temporal, w.cfg.Temporal.Namespace); err != nil {
+		return temporalError(err)
+	}
+	return nil
+}
+
+func (w *Worker) specs() ([]outbox.Spec, error) {
+	var specs []outbox.Spec
+	for _, t := range w.registry.All() {
+		raw, err := json.Marshal(t.Spec.Publish())
+		if err != nil {
+			return nil, fmt.Errorf("spec of %s: %w", t.Spec.Name, err)
+		}
+		canonical, err := intent.Canonicalize(raw)
+		if err != nil {
+			return nil, fmt.Errorf("spec of %s: %w", t.Spec.Name, err)
+		}
+		specs = append(specs, outbox.Spec{Name: t.Spec.Name, Digest: t.Digest, JSON: canonical, TaskQueue: w.cfg.TaskQueue})
+	}
+	return specs, nil
+}
+
+func (w *Worker) newPoller(fatal func(error)) worker.Worker {
+	poller := worker.New(w.temporal, w.cfg.TaskQueue, worker.Options{
+		Identity:                     w.cfg.Identity,
+		StickyScheduleToStartTimeout: workflows.StickyTimeout,
+		// A keyed tool's lost worker must be noticed within its heartbeat timeout of two
+		// seconds, so heartbeats must not be held back for longer than this.
+		MaxHeartbeatThrottleInterval:     500 * time.Millisecond,
+		DefaultHeartbeatThrottleInterval: 500 * time.Millisecond,
+		WorkerStopTimeout:                w.cfg.StopGrace,
+		OnFatalError:                     fatal,
+	})
+	steps := activities.New(activities.Config{
+		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy),
+		TaskQueue: w.cfg.TaskQueue, Worker: w.cfg.Identity, Logger: w.cfg.Logger,
+	})
+	poller.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
+	for name, step := range map[string]any{
+		activities.NameAuthorize: steps.Authorize,
+		activities.NamePersist:   steps.Persist,
+		activities.NameInvoke:    steps.Invoke,
+		activities.NameJournal:   steps.Journal,
+	} {
+		poller.RegisterActivityWithOptions(step, activity.RegisterOptions{Name: name})
+	}
+	return poller
+}

@@ -1,0 +1,203 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"writ/activities"
+	"writ/intent"
+)
+
+// ToolExecute drives one intent to its end, or until it is parked. It may be run again at
+// any time and any number of times for the same intent: it reads the row first.
+//
+// Cancelling the workflow does not interrupt it: a request that was sent cannot be taken
+// back, and an intent that stopped half-way would be an open question.
+func ToolExecute(ctx workflow.Context, in activities.Input) (Result, error) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	e := &execution{in: in}
+	if err := e.listen(ctx); err != nil {
+		return Result{}, err
+	}
+	p, err := e.step(ctx, activities.NameAuthorize, in, "may it run, and where does it stand?")
+	for err == nil && !e.done() {
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx) {
+			// The row has everything; the next run needs only the id.
+			return Result{}, workflow.NewContinueAsNewError(ctx, ToolExecute, e.fromRow())
+		}
+		p, err = e.take(ctx, p)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return e.finish(ctx)
+}
+
+// execution is the state of one run.
+type execution struct {
+	in       activities.Input
+	progress activities.Progress
+}
+
+// listen registers what may be asked of a running workflow.
+func (e *execution) listen(ctx workflow.Context) error {
+	err := workflow.SetQueryHandler(ctx, QueryStatus, func() (activities.Progress, error) { return e.progress, nil })
+	if err != nil {
+		return fmt.Errorf("query handler: %w", err)
+	}
+	err = workflow.SetUpdateHandler(ctx, UpdateAccepted, func(ctx workflow.Context) (Accepted, error) {
+		// A row has a version from its commit on.
+		err := workflow.Await(ctx, func() bool { return e.progress.Version > 0 || e.done() })
+		return Accepted{State: e.progress.State, Rejection: e.progress.Rejection}, err
+	})
+	if err != nil {
+		return fmt.Errorf("update handler: %w", err)
+	}
+	return nil
+}
+
+// done reports whether there is nothing left to do.
+func (e *execution) done() bool {
+	return e.progress.Step.Kind == intent.Stop || e.progress.Step.Kind == activities.StepReject
+}
+
+// take does the step that p names and returns where the intent stands then.
+func (e *execution) take(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
+	switch p.Step.Kind {
+	case activities.StepPersist:
+		return e.step(ctx, activities.NamePersist, activities.PersistInput{Input: e.in, Decision: p.Decision}, "commit the row before the effect")
+	case activities.StepAnswer:
+		return e.answer(ctx, p)
+	case intent.Invoke:
+		return e.invoke(ctx, p)
+	case intent.Settle, intent.Park:
+		return e.step(ctx, activities.NameJournal, activities.JournalInput{Input: e.fromRow()}, p.Step.Reason)
+	case intent.Wait:
+		if err := e.wait(ctx, p); err != nil {
+			return p, err
+		}
+		return e.step(ctx, activities.NameAuthorize, e.fromRow(), "decide again after the wait")
+	default:
+		return p, temporal.NewNonRetryableApplicationError(fmt.Sprintf("step %q is not one of this release", p.Step.Kind), "unknown_step", nil)
+	}
+}
+
+// fromRow is the input that reads everything from the intent's row.
+func (e *execution) fromRow() activities.Input {
+	return activities.Input{IntentID: e.in.IntentID, Traceparent: e.in.Traceparent}
+}
+
+// invoke runs the tool once, under a claim, and journals what it is known to have done.
+func (e *execution) invoke(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
+	out, err := e.run(ctx, p, activities.InvokeInput{
+		IntentID: e.in.IntentID, Tool: p.Labels.Tool, Version: p.Version, HeartbeatMS: p.HeartbeatMS, Traceparent: p.Traceparent,
+	})
+	switch {
+	case err != nil:
+		// The worker is lost, or could not begin. The row knows whether it had a claim.
+		return e.step(ctx, activities.NameAuthorize, e.fromRow(), "decide again after a lost worker")
+	case out.Evidence == nil:
+		return e.note(out.Progress), nil
+	}
+	return e.step(ctx, activities.NameJournal, activities.JournalInput{Input: e.fromRow(), Evidence: out.Evidence}, "record the end")
+}
+
+// answer runs a read before it has a row; whatever does not end it leads to a row.
+func (e *execution) answer(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
+	out, err := e.run(ctx, p, activities.InvokeInput{
+		IntentID: e.in.IntentID, Tool: p.Labels.Tool, HeartbeatMS: p.HeartbeatMS, Traceparent: e.in.Traceparent, Answer: e.in.Request,
+	})
+	if err != nil || out.Evidence == nil {
+		p.Step = intent.Step{Kind: activities.StepPersist, Reason: intent.ReasonRunAgain}
+		return e.note(p), nil
+	}
+	return e.step(ctx, activities.NameJournal,
+		activities.JournalInput{Input: e.in, Evidence: out.Evidence, Decision: p.Decision}, "record the answer")
+}
+
+// run is the only place where the tool is run: a normal activity with one attempt.
+func (e *execution) run(ctx workflow.Context, p activities.Progress, in activities.InvokeInput) (activities.InvokeOutput, error) {
+	attempt := max(p.Step.Attempt, 1)
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: milliseconds(p.TimeoutMS),
+		HeartbeatTimeout:    milliseconds(p.HeartbeatMS),
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:             fmt.Sprintf("attempt %d of %s (%s)", attempt, p.Labels.Tool, p.Step.Reason),
+	})
+	var out activities.InvokeOutput
+	err := workflow.ExecuteActivity(ctx, activities.NameInvoke, in).Get(ctx, &out)
+	return out, err
+}
+
+// wait sleeps until the step is due.
+func (e *execution) wait(ctx workflow.Context, p activities.Progress) error {
+	if err := e.publish(ctx, string(p.State)); err != nil {
+		return err
+	}
+	d := milliseconds(p.WaitMS)
+	timer := workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: fmt.Sprintf("%s until %s", p.Step.Reason, p.Step.At.Format(time.RFC3339))})
+	return timer.Get(ctx, nil)
+}
+
+// step runs an activity that only uses the database.
+func (e *execution) step(ctx workflow.Context, name string, in any, summary string) (activities.Progress, error) {
+	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		ScheduleToCloseTimeout: localFor,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 50 * time.Millisecond, MaximumInterval: 500 * time.Millisecond},
+		Summary:                name + ": " + summary,
+	})
+	var p activities.Progress
+	err := workflow.ExecuteLocalActivity(local, name, in).Get(local, &p)
+	if err == nil {
+		return e.note(p), nil
+	}
+	normal := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 30 * time.Second,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 500 * time.Millisecond, MaximumInterval: 5 * time.Second},
+		Summary:             name + ": " + summary,
+	})
+	if err := workflow.ExecuteActivity(normal, name, in).Get(normal, &p); err != nil {
+		return p, err
+	}
+	return e.note(p), nil
+}
+
+// localFor is how long a database step is tried inside the workflow task. It must stay
+// below the workflow task timeout.
+const localFor = 2 * time.Second
+
+func (e *execution) note(p activities.Progress) activities.Progress {
+	e.progress = p
+	return p
+}
+
+// finish tells the story's end in the Temporal UI and returns the reference.
+func (e *execution) finish(ctx workflow.Context) (Result, error) {
+	p := e.progress
+	state := string(p.State)
+	if p.Rejection != nil {
+		state = "rejected"
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("rejected: %s; nothing was written or sent", p.Rejection.Code))
+	} else {
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%s after %d attempts", p.State, p.Attempts))
+	}
+	if p.Labels.Tool != "" {
+		if err := e.publish(ctx, state); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+		return Result{}, err
+	}
+	return Result{IntentID: e.in.IntentID, State: p.State, Rejection: p.Rejection}, nil
+}
+
+// publish writes the search attributes: only when an intent waits or ends.
+func (e *execution) publish(ctx workflow.Context, state string) error {
+	return workflow.UpsertTypedSearchAttributes(ctx, attributes(e.progress.Labels, state)...)
+}
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
