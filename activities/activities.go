@@ -179,7 +179,12 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 		if err != nil {
 			return Progress{}, err
 		}
-		if row, err = a.store.Insert(ctx, proposal, !decision.Allow, a.seal); err != nil {
+		if decision.Allow {
+			row, err = a.store.Insert(ctx, proposal)
+		} else {
+			row, err = a.store.InsertEnded(ctx, proposal, outbox.End{To: intent.Refused, Reason: intent.ReasonRefused}, a.seal)
+		}
+		if err != nil {
 			return Progress{}, err
 		}
 	default:
@@ -230,7 +235,7 @@ func (a *Activities) journalAnswer(ctx context.Context, in JournalInput) (Progre
 	if err != nil {
 		return Progress{}, err
 	}
-	to, ends := endOfAnswer(in.Evidence, a.registry, request.Tool)
+	end, ends := a.endOfAnswer(in.Evidence, request.Tool)
 	if !ends {
 		return Progress{Step: intent.Step{Kind: StepPersist, Reason: intent.ReasonRetry}, Decision: in.Decision, Labels: request.labels()}, nil
 	}
@@ -238,7 +243,7 @@ func (a *Activities) journalAnswer(ctx context.Context, in JournalInput) (Progre
 	if err != nil {
 		return Progress{}, err
 	}
-	row, err := a.store.InsertEnded(ctx, proposal, to, a.worker, *in.Evidence, a.seal)
+	row, err := a.store.InsertEnded(ctx, proposal, end, a.seal)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -249,14 +254,14 @@ func (a *Activities) journalAnswer(ctx context.Context, in JournalInput) (Progre
 }
 
 // endOfAnswer asks the rule whether a single attempt with this evidence ends the intent.
-func endOfAnswer(ev *outbox.Evidence, registry *tools.Registry, name string) (intent.State, bool) {
-	tool, ok := registry.Lookup(name)
+func (a *Activities) endOfAnswer(ev *outbox.Evidence, name string) (outbox.End, bool) {
+	tool, ok := a.registry.Lookup(name)
 	if ev == nil || !ok {
-		return "", false
+		return outbox.End{}, false
 	}
 	row := outbox.Row{State: intent.Invoking, Generation: 1, Rules: tool.Spec.Rules(), Attempts: []outbox.Attempt{{
 		Attempt: intent.Attempt{Number: 1, Generation: 1, Outcome: ev.Outcome, Final: ev.Final},
 	}}}
 	step := row.Next()
-	return step.To, step.Kind == intent.Settle
+	return outbox.End{To: step.To, Reason: step.Reason, Worker: a.worker, Evidence: ev}, step.Kind == intent.Settle
 }

@@ -31,6 +31,7 @@ const (
 	ReasonBudgetSpent       = "attempts_exhausted"
 	ReasonWindowPassed      = "key_window_passed"
 	ReasonNeverSentTwice    = "opaque_is_never_sent_twice"
+	ReasonRefused           = "refused"
 	ReasonEnded             = "ended"
 	ReasonAwaitsPerson      = "awaits_evidence_or_operator"
 	ReasonKeyWindowUnknown  = "key_window_unknown"
@@ -192,7 +193,10 @@ func (r Record) due(s summary) time.Time {
 // backoff doubles with each attempt, within the policy's bounds.
 func (r Record) backoff(attempts int) time.Duration {
 	wait := r.Rules.InitialBackoff
-	for i := 1; i < attempts && wait < r.Rules.MaxBackoff; i++ {
+	for range attempts - 1 {
+		if wait > r.Rules.MaxBackoff/2 {
+			return r.Rules.MaxBackoff // doubling could overflow
+		}
 		wait *= 2
 	}
 	return min(wait, r.Rules.MaxBackoff)

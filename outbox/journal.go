@@ -141,7 +141,7 @@ func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 		if err := move(ctx, tx, &row, intent.Refused); err != nil {
 			return err
 		}
-		return seal(ctx, tx, row, intent.ReasonEnded, nil)
+		return seal(ctx, tx, row, intent.ReasonRefused, nil)
 	})
 	return row, err
 }

@@ -21,9 +21,6 @@ import (
 	"writ/intent"
 )
 
-// CodeInvalidConfiguration: an OTEL_* variable has a value that Writ cannot follow.
-const CodeInvalidConfiguration intent.Code = "invalid_telemetry_configuration"
-
 // FlushTimeout bounds how long a shutdown waits for a collector. A command whose effect
 // is done must not hang because nobody collects its spans.
 const FlushTimeout = 5 * time.Second
@@ -34,7 +31,7 @@ const FlushTimeout = 5 * time.Second
 //
 // The returned shutdown sends what is still buffered and waits for it for FlushTimeout at
 // most; call it once, after the last span has ended. Setup fails only for a value that it
-// cannot follow, with an *intent.Error of code [CodeInvalidConfiguration], and has then
+// cannot follow, with an *intent.Error of code invalid_configuration, and has then
 // changed nothing. A collector that is away is not an error.
 func Setup(ctx context.Context, service string) (shutdown func(context.Context) error, err error) {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
@@ -109,7 +106,7 @@ func exporterNames() ([]string, error) {
 		case "otlp", "console":
 			names = append(names, name)
 		default:
-			return nil, intent.Errorf(CodeInvalidConfiguration,
+			return nil, intent.Errorf(intent.CodeInvalidConfig,
 				"OTEL_TRACES_EXPORTER names %q; use otlp, console or none", name)
 		}
 	}
@@ -127,7 +124,7 @@ func newExporter(ctx context.Context, name string) (sdktrace.SpanExporter, error
 	case "grpc":
 		return otlptracegrpc.New(ctx)
 	default:
-		return nil, intent.Errorf(CodeInvalidConfiguration,
+		return nil, intent.Errorf(intent.CodeInvalidConfig,
 			"OTEL_EXPORTER_OTLP_PROTOCOL is %q; use http/protobuf or grpc", protocol)
 	}
 }
@@ -142,7 +139,7 @@ func describe(ctx context.Context, service string) (*resource.Resource, error) {
 		resource.WithFromEnv(),
 	)
 	if err != nil {
-		return nil, intent.Errorf(CodeInvalidConfiguration,
+		return nil, intent.Errorf(intent.CodeInvalidConfig,
 			"OTEL_RESOURCE_ATTRIBUTES cannot be read; write key=value,key=value: %w", err)
 	}
 	return res, nil

@@ -20,6 +20,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"writ/intent"
+	"writ/internal/otlptest"
 	"writ/telemetry"
 )
 
@@ -59,9 +60,9 @@ func environment(t *testing.T, variables map[string]string) {
 var w3cHeader = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-01$`)
 
 func TestOneTraceRunsFromTheCommandOverTheRowToTheWire(t *testing.T) {
-	for transport, start := range map[string]func(*testing.T) (*collected, string){
-		"http/protobuf": overHTTP,
-		"grpc":          overGRPC,
+	for transport, start := range map[string]func(testing.TB) (*otlptest.Collector, string){
+		"http/protobuf": otlptest.OverHTTP,
+		"grpc":          otlptest.OverGRPC,
 	} {
 		t.Run(transport, func(t *testing.T) {
 			received, endpoint := start(t)
@@ -83,7 +84,7 @@ func TestOneTraceRunsFromTheCommandOverTheRowToTheWire(t *testing.T) {
 			telemetry.End(invoke, nil)
 			flush()
 
-			spans := received.spans()
+			spans := received.ByName()
 			if len(spans) != 2 {
 				t.Fatalf("the collector received %d spans, want submit and invoke", len(spans))
 			}
@@ -97,10 +98,10 @@ func TestOneTraceRunsFromTheCommandOverTheRowToTheWire(t *testing.T) {
 			if got := wire.Get("Traceparent"); got != want {
 				t.Errorf("the provider receives traceparent %q, want the invoke span %q", got, want)
 			}
-			if got := texts(spans["submit"].GetAttributes())["writ.tool"]; got != "payments.capture" {
+			if got := otlptest.Texts(spans["submit"].GetAttributes())["writ.tool"]; got != "payments.capture" {
 				t.Errorf("writ.tool is %q", got)
 			}
-			if got := received.resource(); got["service.name"] != "writ-test" || got["deployment.environment.name"] != "staging" {
+			if got := received.Resource(); got["service.name"] != "writ-test" || got["deployment.environment.name"] != "staging" {
 				t.Errorf("the resource is %v, want service writ-test in staging", got)
 			}
 		})
@@ -108,7 +109,7 @@ func TestOneTraceRunsFromTheCommandOverTheRowToTheWire(t *testing.T) {
 }
 
 func TestTheEnvironmentNamesTheServiceAndTheHeaders(t *testing.T) {
-	received, endpoint := overHTTP(t)
+	received, endpoint := otlptest.OverHTTP(t)
 	flush := setUp(t, map[string]string{
 		"OTEL_TRACES_EXPORTER":               "otlp",
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint + "/v1/traces",
@@ -118,10 +119,10 @@ func TestTheEnvironmentNamesTheServiceAndTheHeaders(t *testing.T) {
 	_, span := telemetry.Start(t.Context(), "submit")
 	telemetry.End(span, nil)
 	flush()
-	if got := received.resource()["service.name"]; got != "checkout" {
+	if got := received.Resource()["service.name"]; got != "checkout" {
 		t.Errorf("service.name is %q, want checkout", got)
 	}
-	if got := received.header("X-Team"); got != "payments" {
+	if got := received.Header("X-Team"); got != "payments" {
 		t.Errorf("header X-Team is %q, want payments", got)
 	}
 }
@@ -137,21 +138,21 @@ func TestAFailedSpanSaysCodeAndEffectButNotTheText(t *testing.T) {
 		{"a bare error", "*errors.errorString", "", fmt.Errorf("invoke: %w", errors.New("card "+secret))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			received, endpoint := overHTTP(t)
+			received, endpoint := otlptest.OverHTTP(t)
 			flush := setUp(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint})
 			_, span := telemetry.Start(t.Context(), "invoke")
 			telemetry.End(span, c.err)
 			flush()
 
-			got := received.spans()["invoke"]
+			got := received.ByName()["invoke"]
 			if got.GetStatus().GetCode() != otlp.Status_STATUS_CODE_ERROR || got.GetStatus().GetMessage() != c.kind {
 				t.Errorf("status is %v, want an error of kind %s", got.GetStatus(), c.kind)
 			}
-			attributes := texts(got.GetAttributes())
+			attributes := otlptest.Texts(got.GetAttributes())
 			if attributes["error.type"] != c.kind || attributes["writ.outcome"] != c.outcome {
 				t.Errorf("attributes are %v, want error.type %s and writ.outcome %q", attributes, c.kind, c.outcome)
 			}
-			if bytes.Contains(received.bytes(t), []byte(secret)) {
+			if bytes.Contains(received.Bytes(t), []byte(secret)) {
 				t.Error("the error's text reached the collector")
 			}
 		})
@@ -176,7 +177,7 @@ func TestWithoutAnExporterSpansHaveRealIDs(t *testing.T) {
 }
 
 func TestTheSamplerOfTheEnvironmentIsObeyed(t *testing.T) {
-	received, endpoint := overHTTP(t)
+	received, endpoint := otlptest.OverHTTP(t)
 	flush := setUp(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_TRACES_SAMPLER": "always_off"})
 	ctx, span := telemetry.Start(t.Context(), "submit")
 	if got := telemetry.Traceparent(ctx); !strings.HasSuffix(got, "-00") {
@@ -184,7 +185,7 @@ func TestTheSamplerOfTheEnvironmentIsObeyed(t *testing.T) {
 	}
 	telemetry.End(span, nil)
 	flush()
-	if n := len(received.spans()); n != 0 {
+	if n := len(received.ByName()); n != 0 {
 		t.Errorf("the collector received %d spans, want none", n)
 	}
 }
@@ -192,7 +193,7 @@ func TestTheSamplerOfTheEnvironmentIsObeyed(t *testing.T) {
 const incoming = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 func TestADisabledSDKPassesAnIncomingTraceOn(t *testing.T) {
-	received, endpoint := overHTTP(t)
+	received, endpoint := otlptest.OverHTTP(t)
 	flush := setUp(t, map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint})
 	ctx, span := telemetry.Start(telemetry.WithTraceparent(t.Context(), incoming), "invoke")
 	if got := telemetry.Traceparent(ctx); got != incoming {
@@ -205,7 +206,7 @@ func TestADisabledSDKPassesAnIncomingTraceOn(t *testing.T) {
 	}
 	telemetry.End(span, nil)
 	flush()
-	if n := len(received.spans()); n != 0 {
+	if n := len(received.ByName()); n != 0 {
 		t.Errorf("the collector received %d spans, want none", n)
 	}
 }
@@ -275,8 +276,8 @@ func TestAValueThatCannotBeFollowedIsRefusedAndChangesNothing(t *testing.T) {
 			before := otel.GetTracerProvider()
 			_, err := telemetry.Setup(t.Context(), "writ-test")
 			var e *intent.Error
-			if !errors.As(err, &e) || e.Code != telemetry.CodeInvalidConfiguration {
-				t.Fatalf("Setup returned %v, want code %s", err, telemetry.CodeInvalidConfiguration)
+			if !errors.As(err, &e) || e.Code != intent.CodeInvalidConfig {
+				t.Fatalf("Setup returned %v, want code %s", err, intent.CodeInvalidConfig)
 			}
 			if otel.GetTracerProvider() != before {
 				t.Error("the refused Setup installed a tracer")

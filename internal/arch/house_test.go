@@ -36,6 +36,7 @@ var cellars = map[string]cellar{
 	"internal/statedir":   {users: []string{"internal/postgres", "cmd/writ-dev", "cmd/writ-provider", "integration"}},
 	"internal/postgres":   {imports: []string{"internal/loopback", "internal/statedir"}, users: []string{"internal/pgtest", "cmd/writ-dev", "integration"}},
 	"internal/pgtest":     {imports: []string{"internal/postgres"}},
+	"internal/otlptest":   {},
 	"internal/sandbox":    {imports: []string{"telemetry", "internal/loopback"}, users: []string{"cmd/writ-provider", "cmd/writ-dev", "integration"}},
 }
 

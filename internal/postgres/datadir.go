@@ -118,7 +118,7 @@ func (d dataDir) initialize(ctx context.Context, binaries installation, runAs ac
 	if err != nil {
 		return "", fmt.Errorf("start initdb: %w", err)
 	}
-	if err := running.wait(ctx); err != nil {
+	if err := running.Wait(ctx, shutdown); err != nil {
 		return "", &Error{
 			code:    CodeStartFailed,
 			message: fmt.Sprintf("initdb could not create a PostgreSQL cluster in %s:\n%s", d.Path(), lastLines(output.Bytes())),

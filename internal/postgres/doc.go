@@ -11,7 +11,7 @@
 // measures is what production does.
 //
 // The server never outlives the process that started it, not even when that
-// process is killed: see orphan_linux.go. Started by root, the server runs as
+// process is killed. Started by root, the server runs as
 // an unprivileged user, because PostgreSQL refuses to run as root.
 //
 // # Data folder

@@ -84,17 +84,16 @@ func (s *Server) try(ctx context.Context, binaries installation, runAs account) 
 		server.Stderr = io.MultiWriter(log, s.options.Log)
 		server.WaitDelay = time.Second // a lingering child of the server must not hold up its end
 	}
-	if s.child, err = spawn(server, runAs); err != nil {
+	if s.process, err = spawn(server, runAs); err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	if err := s.awaitAnswer(ctx); err != nil {
-		s.child.interrupt()
-		<-s.child.ended
+		stopErr := s.process.Stop(context.WithoutCancel(ctx), shutdown)
 		said, readErr := readFrom(s.dir.logFile(), before)
 		return said, &Error{
 			code:    CodeStartFailed,
 			message: fmt.Sprintf("PostgreSQL did not start in %s: %v:\n%s", s.dir.Path(), err, lastLines(said)),
-			cause:   errors.Join(err, readErr),
+			cause:   errors.Join(err, stopErr, readErr),
 		}
 	}
 	return nil, nil
@@ -109,8 +108,8 @@ func (s *Server) awaitAnswer(ctx context.Context) error {
 			return connection.Close(ctx)
 		}
 		select {
-		case <-s.child.ended:
-			return fmt.Errorf("the server ended: %w", s.child.err)
+		case <-s.process.Ended():
+			return fmt.Errorf("the server ended: %w", s.process.Err())
 		default:
 		}
 		if err := pause(ctx); err != nil {

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,7 +46,7 @@ func runParent(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = json.NewEncoder(os.Stdout).Encode(report{server.child.pid, user.uid, server.URL("postgres")})
+	err = json.NewEncoder(os.Stdout).Encode(report{server.process.PID(), user.uid, server.URL("postgres")})
 	if err != nil {
 		return err
 	}
@@ -125,35 +124,6 @@ func TestRootIsToldWhenTheServersUserCannotReachTheFolder(t *testing.T) {
 	}
 	_, err := Start(t.Context(), Options{DataDir: filepath.Join(private, "deep", "cluster")})
 	wantCode(t, err, CodeDataDirUnreachable)
-}
-
-func TestTheWatchdogInterruptsItsChargeWhenTheParentsPipeCloses(t *testing.T) {
-	t.Parallel()
-	charge := exec.Command("/bin/sh", "-c", `trap 'exit 7' INT; echo ready; while :; do read -r _; done`)
-	charge.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	output, err := charge.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	input, err := charge.StdinPipe() // an open pipe keeps the charge waiting
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer input.Close()
-	watch, err := startWatched(charge)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bufio.NewReader(output).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	watch.alive.Close() // as the system does for a killed parent
-	err = charge.Wait()
-	watch.release()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 7 {
-		t.Fatalf("the charge ended with %v, want the exit status of its interrupt handler", err)
-	}
 }
 
 func startParent(t *testing.T, program, dir string, user *syscall.Credential) (*exec.Cmd, report) {

@@ -8,12 +8,12 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"writ/internal/child"
 	"writ/internal/loopback"
 )
 
@@ -42,7 +42,7 @@ type Server struct {
 	dir      dataDir
 	port     int
 	password string
-	child    *process
+	process  *child.Process
 }
 
 // Start starts a cluster and returns when it answers. The context bounds the
@@ -140,7 +140,7 @@ func (s *Server) Port() int { return s.port }
 func (s *Server) DataDir() string { return s.dir.Path() }
 
 // Ended is closed when the server has ended, for whatever reason.
-func (s *Server) Ended() <-chan struct{} { return s.child.ended }
+func (s *Server) Ended() <-chan struct{} { return s.process.Ended() }
 
 // URL returns the address of the database as a connection URL, with the
 // password. The database need not exist.
@@ -196,18 +196,7 @@ func isDuplicateDatabase(err error) bool {
 // which loses nothing that was committed, and the context's error is returned.
 // Stopping a stopped server does nothing.
 func (s *Server) Stop(ctx context.Context) error {
-	s.child.interrupt()
-	var err error
-	select {
-	case <-s.child.ended:
-	case <-ctx.Done():
-		// The postmaster's children notice that it is gone and leave.
-		_ = s.child.signal(syscall.SIGKILL)
-		<-s.child.ended
-		err = fmt.Errorf("stop PostgreSQL: killed: %w", context.Cause(ctx))
-	}
-	if closeErr := s.closeFolder(); closeErr != nil {
-		err = errors.Join(err, fmt.Errorf("close the data folder: %w", closeErr))
-	}
-	return err
+	// Killed, the server's own children notice that it is gone and leave.
+	err := s.process.Stop(ctx, shutdown)
+	return errors.Join(err, s.closeFolder())
 }

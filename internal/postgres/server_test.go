@@ -56,7 +56,7 @@ func TestAnEphemeralClusterLeavesNothingBehind(t *testing.T) {
 	if _, err := os.Stat(server.DataDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("the folder is still there: %v", err)
 	}
-	if alive(server.child.pid) {
+	if alive(server.process.PID()) {
 		t.Fatal("the server still runs")
 	}
 	stop(t, server) // again, which does nothing

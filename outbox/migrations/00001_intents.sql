@@ -116,10 +116,15 @@ BEGIN
         RAISE EXCEPTION 'writ: intent % cannot move from % to %', OLD.id, OLD.state, NEW.state
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
-    IF (NEW.payload, NEW.salt, NEW.fingerprint, NEW.tenant, NEW.request_key, NEW.principal, NEW.tool)
+    -- A key and its first use stand for as long as their generation does.
+    IF (NEW.id, NEW.tenant, NEW.request_key, NEW.principal, NEW.tool, NEW.class, NEW.payload, NEW.effect_context,
+        NEW.salt, NEW.fingerprint, NEW.created_at)
        IS DISTINCT FROM
-       (OLD.payload, OLD.salt, OLD.fingerprint, OLD.tenant, OLD.request_key, OLD.principal, OLD.tool)
-       OR (NEW.generation = OLD.generation AND NEW.idempotency_key <> OLD.idempotency_key)
+       (OLD.id, OLD.tenant, OLD.request_key, OLD.principal, OLD.tool, OLD.class, OLD.payload, OLD.effect_context,
+        OLD.salt, OLD.fingerprint, OLD.created_at)
+       OR NEW.generation < OLD.generation
+       OR (NEW.generation = OLD.generation AND (NEW.idempotency_key <> OLD.idempotency_key
+           OR (OLD.first_sent_at IS NOT NULL AND NEW.first_sent_at IS DISTINCT FROM OLD.first_sent_at)))
     THEN
         RAISE EXCEPTION 'writ: the identity of intent % cannot change', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
@@ -130,8 +135,18 @@ END $$;
 CREATE FUNCTION writ_guard_attempt() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.outcome IN ('applied', 'not_applied') OR NEW.token <> OLD.token THEN
-        RAISE EXCEPTION 'writ: attempt % of intent % has a definite outcome', OLD.number, OLD.intent_id
+    IF (NEW.intent_id, NEW.number, NEW.generation, NEW.token, NEW.worker, NEW.claimed_at, NEW.lease_until, NEW.send_by)
+       IS DISTINCT FROM
+       (OLD.intent_id, OLD.number, OLD.generation, OLD.token, OLD.worker, OLD.claimed_at, OLD.lease_until, OLD.send_by)
+    THEN
+        RAISE EXCEPTION 'writ: the claim of attempt % of intent % cannot change', OLD.number, OLD.intent_id
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF OLD.outcome IN ('applied', 'not_applied')
+       OR OLD.outcome = 'unknown' AND NEW.outcome IS DISTINCT FROM 'applied' AND NEW.outcome IS DISTINCT FROM 'not_applied'
+    THEN
+        RAISE EXCEPTION 'writ: the evidence of attempt % of intent % gives way only from unknown to a definite outcome',
+            OLD.number, OLD.intent_id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     RETURN NEW;
@@ -150,6 +165,8 @@ CREATE TRIGGER guard BEFORE UPDATE ON attempts FOR EACH ROW EXECUTE FUNCTION wri
 CREATE TRIGGER keep BEFORE DELETE ON intents FOR EACH ROW EXECUTE FUNCTION writ_refuse_change();
 CREATE TRIGGER keep BEFORE DELETE ON attempts FOR EACH ROW EXECUTE FUNCTION writ_refuse_change();
 CREATE TRIGGER keep BEFORE UPDATE OR DELETE ON receipts FOR EACH ROW EXECUTE FUNCTION writ_refuse_change();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON intents FOR EACH STATEMENT EXECUTE FUNCTION writ_refuse_change();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON attempts FOR EACH STATEMENT EXECUTE FUNCTION writ_refuse_change();
 CREATE TRIGGER keep_all BEFORE TRUNCATE ON receipts FOR EACH STATEMENT EXECUTE FUNCTION writ_refuse_change();
 
 -- +goose Down

@@ -1,13 +1,16 @@
 //go:build unix && !linux
 
-package postgres
+package child
 
-import "os/exec"
+import (
+	"os/exec"
+	"syscall"
+)
 
 // startTied starts the command under a watchdog, because this system has no
 // signal for a parent's death.
-func startTied(cmd *exec.Cmd) (release func(), err error) {
-	watch, err := startWatched(cmd)
+func startTied(command *exec.Cmd, orphaned syscall.Signal) (release func(), err error) {
+	watch, err := startWatched(command, orphaned)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,105 @@
+# `make` alone lists the targets. Everything that is built lands in bin/.
+#
+# The root module is built, checked and tested with GOWORK=off, as those see it who import
+# it. cmd/writ-dev is a module of its own, because it embeds a whole Temporal server; it is
+# compiled once, and tests receive the folder of the finished binaries in WRIT_BIN_DIR.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+export GOWORK := off
+BIN := $(CURDIR)/bin
+export WRIT_BIN_DIR := $(BIN)
+
+COMPILE := $(CURDIR)/build/compile
+LINTERS := $(BIN)/linters
+DEV := cmd/writ-dev
+DEMO_FLAGS ?=
+DEV_FLAGS ?=
+TEST_FLAGS ?=
+
+##@ Use
+
+.PHONY: demo
+demo: build ## set up and run the demonstration: 200 captures, one killed worker, each captured once
+	@echo '== demonstration'
+	@$(BIN)/writ-dev demo --writ $(BIN)/writ --captures examples/captures.jsonl $(DEMO_FLAGS)
+
+.PHONY: dev
+dev: build ## start PostgreSQL, Temporal, its web UI, a worker and the sandbox provider, and leave them running
+	@exec $(BIN)/writ-dev $(DEV_FLAGS)
+
+.PHONY: build
+build: ## compile writ, writ-provider and writ-dev into bin/
+	@echo '== compiling writ and writ-provider (one to three minutes the first time, then seconds)'
+	@$(COMPILE) writ -o $(BIN)/ ./cmd/writ ./cmd/writ-provider
+	@echo '== compiling the embedded Temporal server (five to ten minutes the first time, then seconds)'
+	@cd $(DEV) && $(COMPILE) writ-dev -o $(BIN)/ .
+
+##@ Check
+
+.PHONY: test
+test: build lint test-unit test-dev test-integration ## set up and run every check and every test
+
+.PHONY: lint
+lint: lint-format lint-root lint-dev ## gofmt, vet and staticcheck on both modules; workflowcheck and exhaustive switches on the root
+
+.PHONY: test-unit
+test-unit: ## the root module's tests with the race detector, without the workspace
+	@echo '== compiling the root module for the race detector (two to five minutes the first time)'
+	@$(COMPILE) 'race detector' -race ./...
+	@echo '== tests of the root module'
+	@go test -race -count=1 -timeout 20m $(TEST_FLAGS) $$(go list ./... | grep -v '/integration$$')
+
+.PHONY: test-dev
+test-dev: ## the tests of cmd/writ-dev
+	@echo '== tests of $(DEV) (linking the Temporal server takes a minute)'
+	@cd $(DEV) && go test -count=1 -timeout 20m $(TEST_FLAGS) ./...
+
+.PHONY: test-integration
+test-integration: build ## the black-box tests of real processes
+	@echo '== tests of real processes'
+	@go test -v -count=1 -timeout 60m $(TEST_FLAGS) ./integration
+
+.PHONY: lint-format
+lint-format:
+	@echo '== gofmt'
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
+		printf 'not formatted; run make fmt:\n%s\n' "$$unformatted" >&2; exit 1; fi
+
+.PHONY: lint-root
+lint-root: linters
+	@echo '== go vet, staticcheck, exhaustive, workflowcheck: root module'
+	@go vet ./...
+	@$(LINTERS)/staticcheck ./...
+	@$(LINTERS)/exhaustive -typeonly '^writ[/.]' ./...
+	@$(LINTERS)/workflowcheck ./workflows
+
+.PHONY: lint-dev
+lint-dev: linters
+	@echo '== go vet, staticcheck: $(DEV)'
+	@cd $(DEV) && go vet ./...
+	@cd $(DEV) && $(LINTERS)/staticcheck ./...
+
+.PHONY: linters
+linters:
+	@mkdir -p $(LINTERS)
+	@cd build/tools && $(COMPILE) linters -o $(LINTERS)/ tool
+
+##@ Maintain
+
+.PHONY: fmt
+fmt: ## format the Go code
+	@gofmt -w .
+
+.PHONY: clean
+clean: ## delete what was built; the state of a development stack stays
+	@rm -rf $(BIN)
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+	"writ/intent"
+)
+
+// executeFlags are the flags of writ execute.
+type executeFlags struct {
+	payload   string
+	key       string
+	tenant    string
+	principal string
+	detach    bool
+	timeout   time.Duration
+}
+
+func newExecuteCommand(p *program) *cobra.Command {
+	var f executeFlags
+	cmd := &cobra.Command{
+		Use:   "execute TOOL",
+		Short: "Run a tool once and wait for its receipt",
+		Long: `Asks for one run of a tool and waits for its end.
+
+--key is your own name for this one action, an order number for instance. The same key with
+the same payload again gives the first answer and sends nothing; with another payload it
+exits 7. Without --key every call is an action of its own, so give one to whatever may be
+repeated.
+
+An intent that was accepted goes on when this command is interrupted or times out; the same
+command with the same --key waits for it again. --detach returns as soon as the intent is
+committed.
+
+Exit statuses: 0 completed, 1 infrastructure or not known yet, 2 usage or bad input, 3 refused,
+4 failed and nothing happened, 5 in doubt, 7 the key names another action.
+
+With -o json the answer is {"intent":…,"receipt":…,"answer":…}, or with --detach the intent. A
+failure is {"error":{"code","message","effect","try_again"},…} with what is known of the intent.`,
+		Example: `  writ execute echo --payload '{"hello":"world"}'
+  writ execute payments.capture --key order-4711 --payload @capture.json
+  jq '{payment_id, amount}' refund.json | writ execute payments.refund --key refund-4711 --payload -
+  writ execute documents.delete --key erase-17 --payload '{"document_id":"doc_17"}' --detach -o json`,
+		Args: one("TOOL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return p.execute(cmd.Context(), args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.payload, "payload", "{}", "`JSON` object, @FILE, or - for standard input; at most 1 MiB")
+	flags.StringVar(&f.key, "key", "", "request `key`: your own name for this action (default: a new one)")
+	flags.StringVar(&f.tenant, "tenant", writ.DefaultTenant, "`tenant` whose action it is")
+	flags.StringVar(&f.principal, "principal", "", "`name` of who asks (default: $WRIT_PRINCIPAL, else the name of the operating system's user)")
+	flags.BoolVar(&f.detach, "detach", false, "return as soon as the intent is committed")
+	flags.DurationVar(&f.timeout, "timeout", 0, "stop waiting after this `duration`, such as 30s; the intent goes on (default: wait for the end)")
+	return cmd
+}
+
+// check refuses a flag that was given and is empty, as a script's unset variable leaves it:
+// an empty --key taken for "none" would make every repetition an action of its own.
+func (f *executeFlags) check(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	if given("key") {
+		if err := intent.CheckCallerKey(f.key); err != nil {
+			return err
+		}
+	}
+	if given("tenant") {
+		if err := intent.CheckName("tenant", f.tenant); err != nil {
+			return err
+		}
+	}
+	if f.timeout < 0 || given("timeout") && f.timeout == 0 {
+		return usage("--timeout must be longer than 0")
+	}
+	if given("principal") {
+		return intent.CheckName("principal", f.principal)
+	}
+	f.principal = defaultPrincipal()
+	return nil
+}
+
+// defaultPrincipal is who asks where nobody is named; "" if the system does not know.
+func defaultPrincipal() string {
+	if name := os.Getenv("WRIT_PRINCIPAL"); name != "" {
+		return name
+	}
+	if account, err := user.Current(); err == nil {
+		return account.Username
+	}
+	return ""
+}
+
+func (p *program) execute(ctx context.Context, tool string, f executeFlags) error {
+	payload, err := readPayload(ctx, f.payload, p.stdin)
+	if err != nil {
+		return err
+	}
+	client, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	request := writ.Request{
+		Tool: tool, Payload: payload, RequestKey: f.key, Tenant: f.tenant, Principal: f.principal, Service: "writ-cli",
+	}
+	if f.detach {
+		return p.submit(ctx, client, request)
+	}
+	stop := p.showProgress(ctx, client, request)
+	done, err := client.Execute(ctx, request)
+	stop()
+	return p.printExecution(done, err, f.key == "")
+}
+
+func (p *program) submit(ctx context.Context, client *writ.Client, request writ.Request) error {
+	accepted, err := client.Submit(ctx, request)
+	if err != nil {
+		return &executionError{cause: err, execution: writ.Execution{Intent: accepted}, minted: request.RequestKey == ""}
+	}
+	return p.print(accepted, func(w io.Writer) { writeAccepted(w, accepted) })
+}
+
+// printExecution prints an intent that ended or is parked. What did not complete is the
+// command's error.
+func (p *program) printExecution(done writ.Execution, err error, minted bool) error {
+	if err == nil {
+		return p.print(done, func(w io.Writer) { writeExecution(w, done) })
+	}
+	failure := &executionError{cause: err, execution: done, minted: minted}
+	if p.output == outputText && done.Intent.State != "" {
+		if err := p.print(nil, func(w io.Writer) { writeExecution(w, done) }); err != nil {
+			p.log.Error("the intent could not be shown", "error", err)
+		}
+	}
+	return failure
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"writ"
+	"writ/intent"
+	"writ/receipts"
+)
+
+// executionError is why an intent did not complete, with what is known of the intent.
+type executionError struct {
+	cause     error
+	execution writ.Execution
+	// minted says that the request key was not the user's own.
+	minted bool
+}
+
+func (e *executionError) Error() string { return e.cause.Error() }
+func (e *executionError) Unwrap() error { return e.cause }
+
+// identity is all that is known of an intent whose row was not read.
+type identity struct {
+	ID         intent.ID         `json:"id"`
+	RequestKey intent.RequestKey `json:"request_key"`
+}
+
+// known returns the intent, its identity if its row was not read, or nil if the request
+// was refused before it had one.
+func (e *executionError) known() any {
+	v := e.execution.Intent
+	switch {
+	case v.State != "":
+		return v
+	case !v.ID.IsZero():
+		return identity{v.ID, v.RequestKey}
+	}
+	return nil
+}
+
+// hints says how to go on, where the effect's end is open.
+func (e *executionError) hints(code intent.Code) []string {
+	v := e.execution.Intent
+	if v.ID.IsZero() {
+		return nil
+	}
+	switch code {
+	case intent.CodeNotYetKnown, intent.CodeDatabaseUnavailable, intent.CodeTemporalUnavailable, intent.CodeInDoubt:
+	default:
+		return nil
+	}
+	hints := []string{fmt.Sprintf("request key %q; `writ intent get %s` tells how it stands", v.RequestKey, v.ID)}
+	switch {
+	case code == intent.CodeInDoubt:
+	case e.minted:
+		hints = append(hints, "do not repeat this command before you have looked: it had no --key, so it would ask for another action")
+	default:
+		hints = append(hints, "the same command with the same --key is safe: it joins this intent")
+	}
+	return hints
+}
+
+func writeAccepted(w io.Writer, v writ.Intent) {
+	var b block
+	b.add("accepted", "the intent is committed and goes on")
+	b.add("state", stateOf(v))
+	describe(&b, v)
+	b.add("wait for it", waitFor(v))
+	b.write(w)
+}
+
+// waitFor is the command that shows the end of an intent.
+func waitFor(v writ.Intent) string { return "writ receipt get " + v.ID.String() }
+
+func writeExecution(w io.Writer, e writ.Execution) {
+	var b block
+	b.add("state", string(e.Intent.State))
+	b.add("effect", stateOf(e.Intent))
+	describe(&b, e.Intent)
+	b.add("receipt", receiptLine(e))
+	b.add("answer", answerText(e.Answer))
+	b.write(w)
+}
+
+// describe adds what identifies the intent.
+func describe(b *block, v writ.Intent) {
+	b.add("tool", fmt.Sprintf("%s (%s)", v.Tool, v.Class))
+	b.add("tenant", v.Tenant)
+	b.add("principal", v.Principal)
+	b.add("request key", string(v.RequestKey))
+	b.add("intent", v.ID.String())
+}
+
+// stateOf says what the state means for the outside world.
+func stateOf(v writ.Intent) string {
+	switch v.State {
+	case intent.Completed:
+		if v.Class == intent.Read {
+			return "read; the outside world was not changed"
+		}
+		return "happened"
+	case intent.Failed:
+		return "did not happen: every attempt provably had no effect"
+	case intent.Refused:
+		return "did not happen: it was refused and nothing was sent"
+	case intent.InDoubt:
+		return "may or may not have happened; nothing more is sent"
+	case intent.Recorded:
+		return "nothing was sent yet"
+	case intent.Invoking:
+		return "being sent; not known yet"
+	}
+	return string(v.State)
+}
+
+// receiptLine sums the receipt up. A receipt of a form that this release cannot read is
+// named, not hidden.
+func receiptLine(e writ.Execution) string {
+	if len(e.Receipt) == 0 {
+		return "none: the intent has not ended"
+	}
+	r, err := receipts.Parse(e.Receipt)
+	if err != nil {
+		return "of a form that is not known here; writ receipt get " + e.Intent.ID.String()
+	}
+	return fmt.Sprintf("%s after %s at %s", r.State, attempts(len(r.Attempts)), moment(r.EndedAt))
+}
+
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
+// moment prints a time to the millisecond, in UTC as it stands in receipts.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// answerText shows an answer that can be read, and says what the others are.
+func answerText(a *writ.Answer) string {
+	switch {
+	case a == nil:
+		return ""
+	case a.JSON != nil:
+		return string(a.JSON)
+	case len(a.Body) == 0:
+		return "empty, " + a.MediaType
+	case len(a.Body) <= longestTextAnswer && utf8.Valid(a.Body):
+		return string(a.Body)
+	}
+	return fmt.Sprintf("%d bytes of %s; -o json has them in base64", len(a.Body), a.MediaType)
+}
+
+// longestTextAnswer is the longest answer, in bytes, that text output repeats when it is not JSON.
+const longestTextAnswer = 4 << 10

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+	"writ/intent"
+)
+
+func newIntentCommand(p *program) *cobra.Command {
+	get := &cobra.Command{
+		Use:   "get ID",
+		Short: "Show an intent, its attempts and what happens next",
+		Long: `Shows an intent as it stands in the outbox: its state, every attempt with what is known of
+it, and the next step with its reason.`,
+		Example: `  writ intent get 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204
+  writ intent get 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 -o json | jq .attempts`,
+		Args: one("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.getIntent(cmd.Context(), args[0])
+		},
+	}
+	cmd := group("intent", "Look at intents", get)
+	cmd.Long = "Looks at intents: what was asked for, how it stands, and what was sent."
+	cmd.Example = get.Example
+	return cmd
+}
+
+func (p *program) getIntent(ctx context.Context, text string) error {
+	id, err := intent.ParseID(text)
+	if err != nil {
+		return err
+	}
+	client, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	v, err := client.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return p.print(v, func(w io.Writer) { writeIntent(w, v) })
+}
+
+func writeIntent(w io.Writer, v writ.Intent) {
+	var b block
+	b.add("state", string(v.State))
+	b.add("effect", stateOf(v))
+	describe(&b, v)
+	b.add("idempotency key", string(v.IdempotencyKey))
+	b.add("workflow", v.WorkflowID)
+	b.add("payload", string(v.Payload))
+	b.add("created", moment(v.CreatedAt))
+	b.add("first sent", moment(v.FirstSentAt))
+	b.add("ended", moment(v.EndedAt))
+	b.add("next", nextText(v.Next))
+	for _, a := range v.Attempts {
+		b.add(fmt.Sprintf("attempt %d", a.Number), attemptText(a))
+	}
+	b.write(w)
+}
+
+func nextText(s intent.Step) string {
+	text := string(s.Kind)
+	if s.To != "" {
+		text += " as " + string(s.To)
+	}
+	if !s.At.IsZero() {
+		text += " until " + moment(s.At)
+	}
+	return text + " (" + s.Reason + ")"
+}
+
+func attemptText(a writ.Attempt) string {
+	text := fmt.Sprintf("claimed %s by %s", moment(a.ClaimedAt), a.Worker)
+	if a.Outcome == "" {
+		return text + "; no evidence yet"
+	}
+	text += "; " + string(a.Outcome) + " " + moment(a.EvidenceAt)
+	if a.Code != "" {
+		text += ", " + a.Code
+	}
+	if a.Message != "" {
+		text += ": " + a.Message
+	}
+	return text
+}

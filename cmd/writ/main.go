@@ -1,0 +1,24 @@
+// Command writ asks for tools to be run, shows what became of it, hosts tools, and keeps
+// the schema of the outbox.
+//
+// What a command answers goes to standard output: text for people, or with -o json one
+// JSON document, also for a failure. Everything else (progress, logs, what went wrong and
+// what to do) goes to standard error. The exit status says what is known of the effect;
+// see statuses.
+//
+// It must never decide anything about an effect by itself: it parses, calls package writ,
+// and prints.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"writ"
+	"writ/intent"
+)
+
+// errorDocument is the answer of a command that did not succeed, for -o json.
+type errorDocument struct {
+	Error errorBody `json:"error"`
+	// Intent is what is known of the intent: all of it, or its id and request key.
+	Intent  any             `json:"intent,omitempty"`
+	Receipt json.RawMessage `json:"receipt,omitempty"`
+	Answer  *writ.Answer    `json:"answer,omitempty"`
+}
+
+type errorBody struct {
+	Code     intent.Code    `json:"code"`
+	Message  string         `json:"message"`
+	Effect   intent.Outcome `json:"effect"`
+	TryAgain bool           `json:"try_again"`
+	// Offset is the byte at which input was rejected.
+	Offset *int64 `json:"offset,omitempty"`
+}
+
+// report tells the user what went wrong: always as text on standard error, and with -o
+// json as the command's document. A command line that was not understood has no document,
+// since it is not known what form was asked for. A failed write has nowhere to be told.
+func (p *program) report(err error) {
+	if err == nil {
+		return
+	}
+	e := described(err)
+	var of *executionError
+	about := errors.As(err, &of)
+	if p.output == outputJSON && p.started && e.Code != codeOutputFailed {
+		document := errorDocument{Error: bodyOf(e)}
+		if about {
+			document.Intent, document.Receipt, document.Answer = of.known(), of.execution.Receipt, of.execution.Answer
+		}
+		_ = writeJSON(p.stdout, document)
+	}
+	fmt.Fprintf(p.stderr, "writ: %s\n", printable(e.Error()))
+	if !about {
+		return
+	}
+	fmt.Fprintf(p.stderr, "writ: %s\n", effectOf(e))
+	for _, hint := range of.hints(e.Code) {
+		fmt.Fprintf(p.stderr, "writ: %s\n", printable(hint))
+	}
+}
+
+// described returns the coded error in err, or one that says that there is none.
+func described(err error) *intent.Error {
+	var e *intent.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &intent.Error{Code: codeUnexpected, Message: err.Error(), Effect: intent.Unknown, Offset: -1, Cause: err}
+}
+
+func bodyOf(e *intent.Error) errorBody {
+	body := errorBody{Code: e.Code, Message: e.Message, Effect: e.Effect, TryAgain: e.TryAgain}
+	if e.Offset >= 0 {
+		body.Offset = &e.Offset
+	}
+	return body
+}
+
+// effectOf says what is known of the outside world.
+func effectOf(e *intent.Error) string {
+	switch e.Effect {
+	case intent.Applied:
+		return "the effect happened"
+	case intent.NotApplied:
+		return "nothing happened on the outside world"
+	case intent.Unknown:
+		return "it is not known whether the effect happened"
+	}
+	return "it is not known whether the effect happened"
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+	"writ/intent"
+	"writ/tools"
+)
+
+func newToolsCommand(p *program) *cobra.Command {
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "List the tools that workers have published",
+		Long:  "Lists the tools that workers have published, ordered by name.",
+		Example: `  writ tools list
+  writ tools list -o json | jq -r '.[].name'`,
+		Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.listTools(cmd.Context()) },
+	}
+	show := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show how a tool behaves and what its provider promises",
+		Long: `Shows the published spec of a tool: what is done when an outcome is unknown, how often it is
+tried, and how long the provider remembers an idempotency key.`,
+		Example: `  writ tools show payments.capture
+  writ tools show payments.capture -o json | jq .behaviour.key_window`,
+		Args: one("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error { return p.showTool(cmd.Context(), args[0]) },
+	}
+	cmd := group("tools", "Look at the tools that can be run", list, show)
+	cmd.Long = "Looks at the tools that workers have published. A worker publishes its tools when it starts."
+	cmd.Example = `  writ tools list
+  writ tools show payments.capture`
+	return cmd
+}
+
+func (p *program) listTools(ctx context.Context) error {
+	client, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	list, err := client.Tools(ctx)
+	if err != nil {
+		return err
+	}
+	return p.print(list, func(w io.Writer) { writeTools(w, list) })
+}
+
+func writeTools(w io.Writer, list []writ.Tool) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "no worker has published a tool; start one with `writ worker`")
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tCLASS\tPROVIDER\tTASK QUEUE\tDESCRIPTION")
+	for _, t := range list {
+		cells := []string{t.Name, string(t.Class), dash(t.Behaviour.Provider), t.TaskQueue, t.Description}
+		for i, cell := range cells {
+			cells[i] = printable(cell)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	_ = table.Flush() // into memory
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func (p *program) showTool(ctx context.Context, name string) error {
+	client, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	t, err := client.Tool(ctx, name)
+	if err != nil {
+		return err
+	}
+	return p.print(t, func(w io.Writer) { writeTool(w, t) })
+}
+
+func writeTool(w io.Writer, t writ.Tool) {
+	var b block
+	b.add("name", t.Name)
+	b.add("description", t.Description)
+	b.add("category", t.Category)
+	b.add("provider", t.Behaviour.Provider)
+	b.add("class", classText(t.Class))
+	b.add("key window", windowText(t.Behaviour.KeyWindow))
+	b.add("one attempt", "at most "+milliseconds(t.Behaviour.TimeoutMS))
+	b.add("attempts", attemptsText(t.Behaviour))
+	b.add("definite failure", retryText(t.Behaviour))
+	b.add("spec digest", t.SpecDigest.String())
+	b.add("task queue", t.TaskQueue)
+	b.add("published", moment(t.PublishedAt))
+	b.write(w)
+}
+
+// classText says what is done when an outcome is unknown.
+func classText(c intent.Class) string {
+	switch c {
+	case intent.Read:
+		return "read: changes nothing outside; run again when its answer was lost"
+	case intent.Keyed:
+		return "keyed: sent again with the same idempotency key when an outcome is unknown, while the provider surely remembers it"
+	case intent.Opaque:
+		return "opaque: never sent again when an outcome is unknown; the intent is in doubt until somebody looks"
+	}
+	return string(c)
+}
+
+// windowText says what tools.Behaviour.KeyWindow means.
+func windowText(window string) string {
+	assumed, isAssumed := strings.CutPrefix(window, "assumed ")
+	switch {
+	case window == "":
+		return ""
+	case isAssumed:
+		return fmt.Sprintf("assumed %s: the spec does not say how long the provider remembers a key", assumed)
+	case window == tools.WindowUnknown.String():
+		return "unknown: an open outcome is never sent again"
+	case window == tools.WindowForever.String():
+		return "forever: the provider never forgets a key"
+	}
+	return window + ": the provider remembers a key for that long after its first request"
+}
+
+func attemptsText(b tools.Behaviour) string {
+	return fmt.Sprintf("at most %d, %s apart at first and %s at most, or as long as the provider asks",
+		b.MaxAttempts, milliseconds(b.InitialBackoffMS), milliseconds(b.MaxBackoffMS))
+}
+
+func retryText(b tools.Behaviour) string {
+	if b.Retryable {
+		return "tried again within these attempts"
+	}
+	return "ends the intent"
+}
+
+func milliseconds(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }

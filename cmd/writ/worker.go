@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+	"writ/recovery"
+	"writ/tools"
+	"writ/tools/sample"
+)
+
+// workerFlags are the flags of writ worker.
+type workerFlags struct {
+	taskQueue    string
+	identity     string
+	providerURL  string
+	tools        []string
+	recoverEvery time.Duration
+	stopGrace    time.Duration
+}
+
+func newWorkerCommand(p *program) *cobra.Command {
+	var f workerFlags
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Host the sample tools and drive intents",
+		Long: `Hosts the sample tools, publishes what they promise, runs them when they are asked for, and
+starts again what stopped. The tools talk to the provider at --provider-url; without one only
+echo is hosted. Your own tools are hosted by your own program, with writ.NewWorker.
+
+It says on standard error when it is ready, with -o json on standard output:
+{"ready":true,"identity":…,"pid":…,"task_queue":…,"tools":[…]}.
+
+SIGINT or SIGTERM: it takes no more work, waits --stop-grace for running tools, and leaves
+with 0. A second signal ends it at once, which is safe as well.`,
+		Example: `  writ worker --provider-url http://127.0.0.1:7766
+  writ worker --tools echo,payments.capture --provider-url http://127.0.0.1:7766 -o json`,
+		Args:        none,
+		Annotations: map[string]string{infoByDefault: ""},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.work(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.taskQueue, "task-queue", "", "Temporal task `queue` to poll (default: $WRIT_TASK_QUEUE, else "+writ.DefaultTaskQueue+")")
+	flags.StringVar(&f.identity, "identity", "", "`name` of this process in claims and in the Temporal UI (default: pid@host)")
+	flags.StringVar(&f.providerURL, "provider-url", "", "`URL` of the provider that the sample tools talk to (default: $WRIT_PROVIDER_URL)")
+	flags.StringSliceVar(&f.tools, "tools", nil, "`names` of the tools to host, with commas (default: all)")
+	flags.DurationVar(&f.recoverEvery, "recover-every", recovery.DefaultInterval, "how often to look for intents that stopped; 0 never does, so that another worker must")
+	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "how long running tools are waited for at the end")
+	return cmd
+}
+
+// fromEnvironment fills in what no flag says.
+func (f *workerFlags) fromEnvironment() {
+	for _, setting := range []struct {
+		value *string
+		name  string
+	}{{&f.taskQueue, "WRIT_TASK_QUEUE"}, {&f.providerURL, "WRIT_PROVIDER_URL"}} {
+		if *setting.value == "" {
+			*setting.value = os.Getenv(setting.name)
+		}
+	}
+	if f.taskQueue == "" {
+		f.taskQueue = writ.DefaultTaskQueue
+	}
+	if f.identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		f.identity = fmt.Sprintf("%d@%s", os.Getpid(), host)
+	}
+}
+
+func (p *program) work(ctx context.Context, f workerFlags) error {
+	if f.recoverEvery < 0 || f.stopGrace <= 0 {
+		return usage("--recover-every must not be negative, and --stop-grace must be longer than 0")
+	}
+	if f.recoverEvery == 0 {
+		f.recoverEvery = -1
+	}
+	f.fromEnvironment()
+	list, err := p.sampleTools(f)
+	if err != nil {
+		return err
+	}
+	cfg, err := p.config()
+	if err != nil {
+		return err
+	}
+	worker, err := writ.NewWorker(ctx, writ.WorkerConfig{
+		Config: cfg, TaskQueue: f.taskQueue, Identity: f.identity, RecoverEvery: f.recoverEvery, StopGrace: f.stopGrace,
+	}, list...)
+	if err != nil {
+		return err
+	}
+	return p.host(ctx, worker, readiness{Ready: true, Identity: f.identity, PID: os.Getpid(), TaskQueue: f.taskQueue, Tools: names(list)})
+}
+
+// sampleTools returns the tools that the flags ask for.
+func (p *program) sampleTools(f workerFlags) ([]tools.Tool, error) {
+	list := []tools.Tool{sample.Echo()}
+	if f.providerURL != "" {
+		all, err := sample.Tools(sample.Config{ProviderURL: f.providerURL})
+		if err != nil {
+			return nil, err
+		}
+		list = all
+	}
+	for _, name := range f.tools {
+		if !slices.Contains(names(list), name) {
+			why := ""
+			if f.providerURL == "" {
+				why = " without --provider-url"
+			}
+			return nil, usage("there is no sample tool %q%s; choose from %s", name, why, strings.Join(names(list), ", "))
+		}
+	}
+	if len(f.tools) > 0 {
+		list = slices.DeleteFunc(list, func(t tools.Tool) bool { return !slices.Contains(f.tools, t.Spec().Name) })
+	}
+	if f.providerURL == "" {
+		p.log.Info("no provider is known, so only echo is hosted; name one with --provider-url or WRIT_PROVIDER_URL")
+	}
+	return list, nil
+}
+
+func names(list []tools.Tool) []string {
+	names := make([]string, len(list))
+	for i, t := range list {
+		names[i] = t.Spec().Name
+	}
+	return names
+}
+
+// readiness is what a worker says when it polls.
+type readiness struct {
+	Ready     bool     `json:"ready"`
+	Identity  string   `json:"identity"`
+	PID       int      `json:"pid"`
+	TaskQueue string   `json:"task_queue"`
+	Tools     []string `json:"tools"`
+}
+
+// host runs the worker until ctx ends and says when it is ready.
+func (p *program) host(ctx context.Context, worker *writ.Worker, r readiness) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx) }()
+	select {
+	case err := <-ended:
+		if ctx.Err() != nil {
+			return nil // stopped before it was ready: there is nothing that failed
+		}
+		return err
+	case <-worker.Ready():
+	}
+	if err := p.announce(r); err != nil {
+		cancel() // nobody would ever learn that it is ready
+		<-ended
+		return err
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		p.log.Info("stopping: no more work is taken and running tools are waited for; a second signal ends at once")
+		return <-ended
+	}
+}
+
+func (p *program) announce(r readiness) error {
+	fmt.Fprintf(p.stderr, "writ: worker %s is ready on task queue %s with %s\n", r.Identity, r.TaskQueue, strings.Join(r.Tools, ", "))
+	return p.print(r, func(io.Writer) {})
+}

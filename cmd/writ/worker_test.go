@@ -1,0 +1,32 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAWorkerRefusesFlagsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ line, want string }{
+		{"--recover-every -1s", "--recover-every must not be negative"},
+		{"--stop-grace 0s", "--stop-grace must be longer than 0"},
+		{"--tools echo,payments.captrue --provider-url http://127.0.0.1:1", `no sample tool "payments.captrue"; choose from `},
+	} {
+		r := command(t, append([]string{"worker", "--database-url", nowhere}, strings.Fields(c.line)...)...)
+		if r.status != 2 || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%s: status %d, %s", c.line, r.status, r.stderr)
+		}
+	}
+}
+
+func TestAWorkerWithoutAProviderHostsOnlyEchoAndSaysSo(t *testing.T) {
+	t.Setenv("WRIT_PROVIDER_URL", "")
+	r := command(t, "worker", "--database-url", nowhere, "--tools", "payments.capture")
+	if r.status != 2 || !strings.Contains(r.stderr, "without --provider-url; choose from echo") {
+		t.Errorf("status %d, %s", r.status, r.stderr)
+	}
+	r = command(t, "worker", "--database-url", nowhere)
+	if r.status != 1 || !strings.Contains(r.stderr, "only echo is hosted") || !strings.Contains(r.stderr, "database_unavailable") {
+		t.Errorf("status %d, %s", r.status, r.stderr)
+	}
+}

@@ -1,0 +1,162 @@
+package outbox_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"writ/intent"
+)
+
+var states = []intent.State{intent.Recorded, intent.Invoking, intent.InDoubt, intent.Completed, intent.Failed, intent.Refused}
+
+// refused reports whether the database refused the statement as a violation of integrity.
+func refused(t *testing.T, err error) bool {
+	t.Helper()
+	var pg *pgconn.PgError
+	if err != nil && (!errors.As(err, &pg) || !strings.HasPrefix(pg.Code, "23")) {
+		t.Fatalf("an error of another kind: %v", err)
+	}
+	return err != nil
+}
+
+func TestTheDatabaseAllowsExactlyTheTransitionsOfTheRule(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	row := b.insert(t, propose("order-4711", keyed()))
+	for _, from := range states {
+		for _, to := range states {
+			if from == to {
+				continue // a fact that changes no state
+			}
+			err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+				const set = `UPDATE intents SET version = version + 1, state = $2, ended_at = CASE WHEN $3 THEN writ_now() END WHERE id = $1`
+				// Without the guard, to put the row where the rule would not let it.
+				for _, statement := range []string{
+					`ALTER TABLE intents DISABLE TRIGGER guard`,
+					strings.NewReplacer("$1", "'"+row.ID.String()+"'", "$2", "'"+string(from)+"'", "$3", fmt.Sprint(from.Ended())).Replace(set),
+					`ALTER TABLE intents ENABLE TRIGGER guard`,
+				} {
+					if _, err := tx.Exec(t.Context(), statement); err != nil {
+						t.Fatalf("%s: %v", statement, err)
+					}
+				}
+				_, err := tx.Exec(t.Context(), set, row.ID[:], string(to), to.Ended())
+				return err
+			})
+			if allowed := !refused(t, err); allowed != intent.CanMove(from, to) {
+				t.Errorf("from %s to %s: the rule says %v, the database %v (%v)", from, to, intent.CanMove(from, to), allowed, err)
+			}
+		}
+	}
+}
+
+func TestTheDatabaseKnowsNoOtherStates(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.insert(t, propose("order-4711", keyed()))
+	check := query[string](t, b, `SELECT pg_get_constraintdef(oid) FROM pg_constraint
+		WHERE conrelid = 'intents'::regclass AND conname = 'intents_state_check'`)
+	if n := strings.Count(check, "::text") - strings.Count(check, "(state)::text"); n < len(states) {
+		t.Errorf("%s", check)
+	}
+	for _, s := range states {
+		if !strings.Contains(check, "'"+string(s)+"'") {
+			t.Errorf("%s is missing in %s", s, check)
+		}
+	}
+	_, err := b.pool.Exec(t.Context(), `ALTER TABLE intents DISABLE TRIGGER guard`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.pool.Exec(t.Context(), `UPDATE intents SET state = 'paused'`); !refused(t, err) {
+		t.Error("a state that nobody knows was accepted")
+	}
+}
+
+// A row of each table, with everything on it that an intent can have: an open attempt, one
+// with unknown and one with definite evidence, and in a second intent a receipt.
+func everything(t *testing.T) bundle {
+	b := start(t)
+	first := b.granted(t, b.insert(t, propose("open", keyed())))
+	row := b.evidence(t, first.Row, of(first, intent.Unknown, "timeout"))
+	b.exec(t, `CREATE OR REPLACE FUNCTION writ_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + interval '1 hour' $$`)
+	second := b.granted(t, row)
+	row = b.evidence(t, second.Row, of(second, intent.NotApplied, "http_401"))
+	b.exec(t, `CREATE OR REPLACE FUNCTION writ_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + interval '2 hours' $$`)
+	b.granted(t, row)
+	c := b.granted(t, b.insert(t, propose("completed", keyed())))
+	ev := of(c, intent.Applied, "")
+	b.journal(t, c.Row, &ev)
+	return b
+}
+
+func TestTheDatabaseRefusesToForget(t *testing.T) {
+	t.Parallel()
+	b := everything(t)
+	for _, statement := range []string{
+		`UPDATE receipts SET body = 'nothing happened'`,
+		`UPDATE receipts SET number = 1`,
+		`DELETE FROM receipts`,
+		`DELETE FROM attempts`,
+		`DELETE FROM intents`,
+		`TRUNCATE receipts`,
+		`TRUNCATE attempts`,
+		`TRUNCATE intents CASCADE`,
+		`INSERT INTO receipts SELECT * FROM receipts`,
+	} {
+		if _, err := b.pool.Exec(t.Context(), statement); !refused(t, err) {
+			t.Errorf("%s was accepted", statement)
+		}
+	}
+}
+
+func TestTheDatabaseRefusesToChangeWhatWasRecorded(t *testing.T) {
+	t.Parallel()
+	b := everything(t)
+	for _, change := range []string{
+		`id = gen_random_uuid()`, `tenant = 'globex'`, `request_key = 'other'`, `principal = 'mallory'`, `tool = 'payments.refund'`,
+		`class = 'read'`, `payload = '{}'`, `effect_context = '{}'`, `salt = sha256('x')::bytea`, `fingerprint = sha256('x')`,
+		`created_at = created_at - interval '1 day'`, `idempotency_key = gen_random_uuid()::text`,
+		`first_sent_at = first_sent_at + interval '1 second'`, `first_sent_at = NULL`, `generation = 0`,
+		`version = version - 2`,
+	} {
+		if _, err := b.pool.Exec(t.Context(), `UPDATE intents SET version = version + 1, `+change+` WHERE request_key = 'open'`); err == nil {
+			t.Errorf("intents: %s was accepted", change)
+		}
+	}
+	for _, change := range []string{
+		`state = 'in_doubt'`, `generation = 2`, `first_sent_at = first_sent_at - interval '1 s'`,
+	} {
+		if _, err := b.pool.Exec(t.Context(), `UPDATE intents SET `+change+` WHERE request_key = 'open'`); !refused(t, err) {
+			t.Errorf("intents: %s was accepted without a new version", change)
+		}
+	}
+	for change, attempt := range map[string]int{
+		`outcome = 'applied'`: 2, `code = 'http_500'`: 2, `outcome = NULL, evidence_at = NULL`: 2,
+		`outcome = NULL, evidence_at = NULL  `: 1, `code = 'other'`: 1,
+		`token = gen_random_uuid()`: 3, `lease_until = lease_until + interval '1 day'`: 3, `send_by = send_by + interval '1 day'`: 3,
+		`generation = 2`: 3, `number = 4`: 3, `claimed_at = claimed_at - interval '1 day'`: 3, `worker = 'other'`: 3,
+		`outcome = 'maybe', evidence_at = writ_now()`: 3, `outcome = 'unknown'`: 3, `result = 'x', media_type = 'text/plain'`: 3,
+	} {
+		_, err := b.pool.Exec(t.Context(), `UPDATE attempts SET `+change+` WHERE number = $1 AND intent_id =
+			(SELECT id FROM intents WHERE request_key = 'open')`, attempt)
+		if !refused(t, err) {
+			t.Errorf("attempt %d: %s was accepted", attempt, change)
+		}
+	}
+}
+
+func TestANewGenerationMayHaveANewKey(t *testing.T) {
+	t.Parallel()
+	b := everything(t)
+	b.exec(t, `UPDATE intents SET version = version + 1, generation = 2, idempotency_key = gen_random_uuid()::text, first_sent_at = NULL
+		WHERE request_key = 'open'`)
+	if _, err := b.pool.Exec(t.Context(), `UPDATE intents SET version = version + 1, generation = 1 WHERE request_key = 'open'`); !refused(t, err) {
+		t.Error("an old generation came back")
+	}
+}

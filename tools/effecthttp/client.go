@@ -1,0 +1,161 @@
+package effecthttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"writ/internal/killpoint"
+	"writ/tools"
+)
+
+// DefaultKeyHeader carries the idempotency key unless a request names another header.
+const DefaultKeyHeader = "Idempotency-Key"
+
+// NoKey, as [Request.KeyHeader], sends no idempotency key.
+const NoKey = "-"
+
+// MaxBody is how much of an answer is kept, in bytes.
+const MaxBody = 16 << 20
+
+// Config says where a provider is and how to reach it.
+type Config struct {
+	// BaseURL is the provider's address, http or https, such as
+	// "https://api.example.com/v2". Required.
+	BaseURL string
+	// Header is sent with every request: credentials, an API version. Optional.
+	Header http.Header
+	// Transport holds proxies, certificates and timeouts. It is copied, restricted to
+	// HTTP/1.1 and to the dialers that take a context. Optional.
+	Transport *http.Transport
+}
+
+// Client sends effects to one provider. It is safe for concurrent use.
+type Client struct {
+	base   *url.URL
+	header http.Header
+	via    transports
+	now    func() time.Time
+}
+
+// New returns a client, or an error that says what is wrong with the configuration.
+func New(cfg Config) (*Client, error) {
+	base, err := url.Parse(strings.TrimRight(cfg.BaseURL, "/"))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("effecthttp: base URL: %w", err)
+	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
+		return nil, fmt.Errorf("effecthttp: base URL %q: want http://host or https://host", base.Redacted())
+	case base.User != nil:
+		return nil, fmt.Errorf("effecthttp: base URL %q: put credentials into Config.Header", base.Redacted())
+	case base.RawQuery != "" || base.Fragment != "":
+		return nil, fmt.Errorf("effecthttp: base URL %q: want no query and no fragment", base.Redacted())
+	}
+	via, err := newTransports(cfg.Transport)
+	if err != nil {
+		return nil, fmt.Errorf("effecthttp: %w", err)
+	}
+	return &Client{base: base, header: cfg.Header.Clone(), via: via, now: time.Now}, nil
+}
+
+// Request is one effect as an HTTP request.
+type Request struct {
+	// Method is the HTTP method. Default POST.
+	Method string
+	// Path is put after the base URL. It starts with "/" and may have a query.
+	Path string
+	// Body is sent as it is.
+	Body []byte
+	// ContentType of Body. Default application/json.
+	ContentType string
+	// KeyHeader names the header that carries the idempotency key. Default
+	// Idempotency-Key; [NoKey] for none.
+	KeyHeader string
+}
+
+// Do sends the request for the invocation, with its idempotency key byte for byte and the
+// trace of ctx, and returns the provider's 2xx answer. Every error is a *[tools.Failure]; the package
+// comment lists them. The caller bounds Do with ctx.
+func (c *Client) Do(ctx context.Context, inv tools.Invocation, req Request) (Response, error) {
+	p := &permit{sendBy: inv.SendBy(), now: c.now}
+	written := func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			killpoint.Reach(killpoint.DuringCall)
+		}
+	}
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: p.attach, WroteRequest: written})
+	sent, via, err := c.build(traced, inv, req)
+	if err != nil {
+		return Response{}, tools.NotApplied(fmt.Errorf("make the request: %w", err)).WithCode("invalid_request").AsFinal()
+	}
+	if c.now().After(p.sendBy) { // spares the connection; what counts is the check at the first byte
+		return Response{}, tools.NotApplied(errTooLate).WithCode(codeNotSent)
+	}
+	// RoundTrip and not http.Client: it neither follows redirects nor keeps cookies.
+	resp, err := via.RoundTrip(sent)
+	if err != nil {
+		return Response{}, transportFailure(ctx, p, fmt.Errorf("%s %s: %w", sent.Method, sent.URL.Path, err))
+	}
+	defer resp.Body.Close()
+	return c.answer(resp)
+}
+
+// build makes the request and chooses its transport.
+func (c *Client) build(ctx context.Context, inv tools.Invocation, req Request) (*http.Request, *http.Transport, error) {
+	if !strings.HasPrefix(req.Path, "/") {
+		return nil, nil, fmt.Errorf("the path %q does not start with /", req.Path)
+	}
+	method := req.Method
+	if method == "" {
+		method = http.MethodPost
+	}
+	sent, err := http.NewRequestWithContext(ctx, method, c.base.String()+req.Path, bytes.NewReader(req.Body))
+	if err != nil {
+		return nil, nil, err
+	}
+	// net/http's Transport sends a request again when a reused connection breaks, if it can
+	// rewind the body and the method is idempotent or there is an Idempotency-Key header
+	// (Request.isReplayable, https://go.dev/issue/19943). Without GetBody it cannot rewind;
+	// for a request without a body the permit refuses the second write.
+	sent.GetBody = nil
+	for name, values := range c.header {
+		sent.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	sent.Header.Set("User-Agent", "writ")
+	sent.Header.Set("Content-Type", "application/json")
+	if req.ContentType != "" {
+		sent.Header.Set("Content-Type", req.ContentType)
+	}
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(sent.Header))
+	if req.KeyHeader == NoKey {
+		return sent, c.via.fresh, nil
+	}
+	keyHeader := req.KeyHeader
+	if keyHeader == "" {
+		keyHeader = DefaultKeyHeader
+	}
+	if inv.IdempotencyKey() == "" {
+		return nil, nil, errors.New("the invocation has no idempotency key")
+	}
+	sent.Header.Set(keyHeader, inv.IdempotencyKey())
+	return sent, c.via.reusing, nil
+}
+
+// readBody reads what is kept of an answer. whole is false if the body broke off or is
+// longer than that.
+func readBody(resp *http.Response) (body []byte, whole bool) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	if len(body) > MaxBody {
+		return body[:MaxBody], false
+	}
+	return body, err == nil
+}

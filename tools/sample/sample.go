@@ -1,0 +1,76 @@
+package sample
+
+import (
+	"context"
+	"time"
+
+	"writ/tools"
+	"writ/tools/effecthttp"
+)
+
+// Provider is the name of the sandbox provider in specs.
+const Provider = "sandbox"
+
+// timeout bounds one request to the sandbox provider.
+const timeout = 10 * time.Second
+
+// Config says where the sandbox provider is.
+type Config struct {
+	// ProviderURL is its address, for example "http://127.0.0.1:7766". Required.
+	ProviderURL string
+}
+
+// Tools returns all sample tools. The error is about the provider's address.
+func Tools(cfg Config) ([]tools.Tool, error) {
+	client, err := effecthttp.New(effecthttp.Config{BaseURL: cfg.ProviderURL})
+	if err != nil {
+		return nil, err
+	}
+	return []tools.Tool{
+		providerTool{client: client, spec: captureSpec, path: "/v1/payments/capture", check: checkCapture},
+		providerTool{client: client, spec: refundSpec, path: "/v1/payments/refund", check: checkRefund},
+		providerTool{client: client, spec: deleteSpec, path: "/v1/documents/delete", check: checkDelete},
+		providerTool{client: client, spec: sendSpec, path: "/v1/notifications/send", keyHeader: effecthttp.NoKey, check: checkSend},
+		Echo(),
+	}, nil
+}
+
+// providerTool sends its payload to one endpoint of the provider.
+type providerTool struct {
+	client    *effecthttp.Client
+	spec      tools.Spec
+	path      string
+	keyHeader string
+	check     func(payload []byte) error
+}
+
+func (t providerTool) Spec() tools.Spec { return t.spec }
+
+// Validate refuses a payload that the provider would refuse.
+func (t providerTool) Validate(payload []byte) error { return t.check(payload) }
+
+func (t providerTool) Invoke(ctx context.Context, inv tools.Invocation) (tools.Result, error) {
+	answer, err := t.client.Do(ctx, inv, effecthttp.Request{Path: t.path, Body: inv.Payload(), KeyHeader: t.keyHeader})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return answer.Result()
+}
+
+// keyed is the behaviour of the tools whose provider honours idempotency keys.
+func keyed(name, category, description string) tools.Spec {
+	return tools.Spec{
+		Name: name, Category: category, Description: description, Provider: Provider,
+		SideEffectful: true, Idempotent: true, Retryable: true, Timeout: timeout,
+		// The sandbox answers a known key from its ledger, which it never forgets.
+		Key: tools.KeyContract{Remembers: tools.WindowForever},
+	}
+}
+
+// Echo returns the tool that answers with its payload.
+func Echo() tools.Tool {
+	spec := tools.Spec{Name: "echo", Category: "diagnostics", Description: "Answer with the payload. Touches nothing.", Retryable: true, Timeout: timeout}
+	return tools.New(spec, func(_ context.Context, inv tools.Invocation) (tools.Result, error) {
+		return tools.Result{MediaType: tools.MediaTypeJSON, Body: inv.Payload()}, nil
+	})
+}
