@@ -163,7 +163,7 @@ const acceptanceCheck = 2 * time.Second
 // not come.
 func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error {
 	e := &Error{Code: intent.CodeTemporalUnavailable, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: cause}
-	if ctx.Err() != nil {
+	if gaveUp(ctx) {
 		e.Code = intent.CodeNotYetKnown
 	}
 	check, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptanceCheck)
@@ -179,6 +179,14 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 		e.Message += ": " + cause.Error()
 	}
 	return e
+}
+
+// gaveUp reports whether the caller stopped waiting. gRPC hands the caller's deadline on to
+// the server, which may answer that it has passed just before it does here.
+func gaveUp(ctx context.Context) bool {
+	const early = 100 * time.Millisecond
+	deadline, bounded := ctx.Deadline()
+	return ctx.Err() != nil || bounded && time.Until(deadline) < early
 }
 
 // Get returns the intent, or an error with code intent_not_found.

@@ -97,17 +97,22 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request) (Progress, err
 	return p, nil
 }
 
-// authorizeAgain decides what an intent that exists does next. Before its first attempt
-// its tool must still behave as it did when the intent was authorized, and policy is
-// asked again; once something was sent, the intent goes on as it began.
+// authorizeAgain decides what an intent that exists does next. What is to be invoked needs
+// a worker that hosts the tool, and is waited for here, where Temporal retries with a
+// backoff. Before its first attempt the tool must still behave as it did when the intent
+// was authorized, and policy is asked again; once something was sent, the intent goes on
+// as it began.
 func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progress, error) {
 	p := progressOf(row)
-	if p.Step.Kind != intent.Invoke || len(row.Attempts) > 0 {
+	if p.Step.Kind != intent.Invoke {
 		return p, nil
 	}
 	tool, err := a.hosted(row.Tool)
 	if err != nil {
 		return Progress{}, err
+	}
+	if len(row.Attempts) > 0 {
+		return p, nil
 	}
 	var decision decided
 	if tool.Digest != row.SpecDigest {

@@ -69,7 +69,10 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 		return InvokeOutput{}, err
 	}
 	lease := started.Add(attempt.LeaseUntil.Sub(attempt.ClaimedAt))
-	ev := a.runUntil(ctx, tool, fields, attempt, lease, func(late outbox.Evidence) { a.recordLate(ctx, row.ID, late) })
+	ev := run{
+		tool: tool.Tool, class: row.Rules.Class, fields: fields, attempt: attempt, lease: lease,
+		late: func(ev outbox.Evidence) { a.recordLate(ctx, row.ID, ev) },
+	}.untilLease(ctx)
 	killpoint.Reach(killpoint.BeforeEvidence)
 	row, ev = a.recordEvidence(ctx, row, ev, lease)
 	killpoint.Reach(killpoint.AfterEvidence)
@@ -111,8 +114,11 @@ func (a *Activities) answer(ctx context.Context, tool tools.Registered, in Invok
 		Tool: request.Tool, Payload: request.Payload, Context: request.Context, Attempt: 1, Deadline: deadline, SendBy: deadline,
 		IdempotencyKey: intent.DeriveKey(request.Context.Tenant, request.Tool, request.RequestKey, 1),
 	}
-	attempt := outbox.Attempt{Attempt: intent.Attempt{Number: 1}, Token: token}
-	ev := a.runUntil(ctx, tool, fields, attempt, deadline, func(outbox.Evidence) {})
+	ev := run{
+		tool: tool.Tool, class: tool.Spec.Class(), fields: fields, lease: deadline,
+		attempt: outbox.Attempt{Attempt: intent.Attempt{Number: 1}, Token: token},
+		late:    func(outbox.Evidence) {},
+	}.untilLease(ctx)
 	if len(ev.Result) > maxHistoryResult {
 		// Too large for the history: take the way with a row, which keeps it.
 		return InvokeOutput{}, nil

@@ -89,6 +89,10 @@ func contextOf(row outbox.Row) (intent.EffectContext, error) {
 	return c, nil
 }
 
+// maxTraceparent is the length in bytes up to which the caller's traceparent is kept; W3C's
+// first version has 55.
+const maxTraceparent = 255
+
 // propose makes the row of an authorized request. The salt is new each time: a proposal
 // that finds its row already written is dropped, and the row's salt stands.
 func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.Proposal, error) {
@@ -100,7 +104,9 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 		Tenant: r.Context.Tenant, RequestKey: r.RequestKey, Principal: r.Context.Principal, Tool: r.Tool, TaskQueue: a.queue,
 		Payload: r.Payload, EffectContext: r.Context.Canonical(), Decision: d.recorded,
 		IdempotencyKey: intent.DeriveKey(r.Context.Tenant, r.Tool, r.RequestKey, 1),
-		SpecDigest:     tool.Digest, Rules: tool.Spec.Rules(), Traceparent: traceparent,
+		SpecDigest:     tool.Digest, Rules: tool.Spec.Rules(),
+		// Whoever starts the workflow writes this header; it must not keep the row out.
+		Traceparent: storable(traceparent, maxTraceparent),
 	}
 	if _, err := rand.Read(p.Salt[:]); err != nil {
 		return outbox.Proposal{}, fmt.Errorf("salt: %w", err)

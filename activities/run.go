@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -18,38 +19,58 @@ import (
 	"writ/tools"
 )
 
-// runUntil runs the tool for one attempt and returns what it is known to have done. A
-// tool that does not answer by the end of its lease is unknown; its answer, should it
-// still come, goes to late.
+// run is one attempt of a tool.
+type run struct {
+	tool tools.Tool
+	// class is the one that the attempt was granted under, which need not be the class
+	// that the tool has now: it says what a bare error means.
+	class   intent.Class
+	fields  invocation.Fields
+	attempt outbox.Attempt
+	// lease is how long an answer is waited for; late receives one that comes after it.
+	lease time.Time
+	late  func(outbox.Evidence)
+}
+
+// untilLease runs the tool and returns what it is known to have done. A tool that does
+// not answer by the end of its lease is unknown.
 //
 // The tool's context derives from the claim and not from the activity: cancelling the
 // activity must not interrupt a send.
-func (a *Activities) runUntil(ctx context.Context, tool tools.Registered, fields invocation.Fields, attempt outbox.Attempt,
-	lease time.Time, late func(outbox.Evidence)) outbox.Evidence {
+func (r run) untilLease(ctx context.Context) outbox.Evidence {
 	ctx, span := telemetry.Start(context.WithoutCancel(ctx), "writ.attempt",
-		telemetry.Tool.String(fields.Tool), telemetry.Attempt.Int(attempt.Number))
-	ctx, cancel := context.WithDeadline(ctx, fields.Deadline)
-	answers := make(chan outbox.Evidence, 1)
-	go func() {
-		defer cancel()
-		ev := evidenceOf(tool.Spec.Class(), attempt, func() (tools.Result, error) {
-			return tool.Tool.Invoke(ctx, invocation.New(fields))
-		})
-		answers <- ev
-	}()
-	giveUp := time.NewTimer(time.Until(lease))
-	defer giveUp.Stop()
-	var ev outbox.Evidence
-	select {
-	case ev = <-answers:
-	case <-giveUp.C:
-		ev = outbox.Evidence{Attempt: attempt.Number, Token: attempt.Token, Outcome: intent.Unknown,
-			Code: "deadline_exceeded", Message: "the tool did not answer by the end of its lease"}
-		go func() { late(<-answers) }()
-	}
+		telemetry.Tool.String(r.fields.Tool), telemetry.Attempt.Int(r.attempt.Number))
+	ev := r.call(ctx)
 	span.SetAttributes(telemetry.Outcome.String(string(ev.Outcome)))
 	telemetry.End(span, nil)
 	return ev
+}
+
+func (r run) call(ctx context.Context) outbox.Evidence {
+	if !time.Now().Before(r.fields.Deadline) {
+		// The claim took too long. The tool was not called, so there is no doubt.
+		ev := outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token}
+		failed(&ev, tools.NotApplied(errors.New("the time of the attempt was over before the tool was called")).WithCode("not_sent"))
+		return ev
+	}
+	ctx, cancel := context.WithDeadline(ctx, r.fields.Deadline)
+	answers := make(chan outbox.Evidence, 1)
+	go func() {
+		defer cancel()
+		answers <- evidenceOf(r.class, r.attempt, func() (tools.Result, error) {
+			return r.tool.Invoke(ctx, invocation.New(r.fields))
+		})
+	}()
+	giveUp := time.NewTimer(time.Until(r.lease))
+	defer giveUp.Stop()
+	select {
+	case ev := <-answers:
+		return ev
+	case <-giveUp.C:
+		go func() { r.late(<-answers) }()
+		return outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token, Outcome: intent.Unknown,
+			Code: "deadline_exceeded", Message: "the tool did not answer by the end of its lease"}
+	}
 }
 
 // evidenceOf calls the tool and says what its answer, its error or its panic shows.

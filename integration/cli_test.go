@@ -54,20 +54,19 @@ func TestWithoutItsInfrastructureACallerIsToldWhatTheRequestIsWorth(t *testing.T
 		code      intent.Code
 	}{
 		"no Temporal":         {[]string{"--temporal-address", nobody}, intent.CodeTemporalUnavailable},
-		"no Temporal, hasty":  {[]string{"--temporal-address", nobody, "--timeout", "1s"}, intent.CodeNotYetKnown},
 		"no database":         {[]string{"--database-url", "postgres://writ@" + nobody + "/writ"}, intent.CodeDatabaseUnavailable},
 		"no tables":           {[]string{"--database-url", within(t, w.stack.DatabaseURL, empty)}, intent.CodeMigrationRequired},
-		"no worker, detached": {[]string{"--detach", "--timeout", "2s"}, intent.CodeNotYetKnown},
+		"no worker":           {[]string{"--timeout", "1s"}, intent.CodeNotYetKnown},
+		"no worker, detached": {[]string{"--detach", "--timeout", "1s"}, intent.CodeNotYetKnown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			got := w.ask(t, capture, strings.ReplaceAll(name, " ", "-"), c.arguments...).outcome(t)
 			if got.status != 1 || got.Error.Code != c.code || got.Error.Effect != intent.Unknown {
 				t.Errorf("status %d, error %+v; want 1, %s, unknown", got.status, got.Error, c.code)
 			}
 		})
 	}
-	t.Cleanup(func() { w.provider.effects(t, 0) })
+	w.provider.effects(t, 0)
 }
 
 func TestADetachedIntentIsFollowedByItsID(t *testing.T) {

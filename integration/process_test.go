@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"writ/internal/child"
 )
 
 // patience bounds every wait: a test that is right never comes near it.
@@ -20,25 +22,23 @@ const patience = 2 * time.Minute
 type process struct {
 	name           string
 	cmd            *exec.Cmd
+	child          *child.Process
 	stdout, stderr output
-	ended          chan struct{} // closed when it has ended and its output is complete
 }
 
 // launch starts a program with exactly the given variables, beside those that every
-// program needs.
+// program needs. It gets SIGTERM if this process is killed, so that writ-dev can stop
+// PostgreSQL.
 func launch(name, path string, environment []string, arguments ...string) (*process, error) {
-	p := &process{name: name, cmd: exec.Command(path, arguments...), ended: make(chan struct{})}
+	p := &process{name: name, cmd: exec.Command(path, arguments...)}
 	p.cmd.Env = append(inherited(), environment...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	// A grandchild that holds the pipes must not keep Wait from returning.
+	// A grandchild that holds the pipes must not keep the end from being noticed.
 	p.cmd.WaitDelay = 10 * time.Second
-	if err := startTied(p.cmd); err != nil {
+	var err error
+	if p.child, err = child.Start(p.cmd, syscall.SIGTERM); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	go func() {
-		defer close(p.ended)
-		_ = p.cmd.Wait() // the state says it, see status
-	}()
 	return p, nil
 }
 
@@ -77,49 +77,64 @@ func (p *process) transcript() string {
 
 // signal sends a signal to a process that may have ended.
 func (p *process) signal(s syscall.Signal) {
-	_ = p.cmd.Process.Signal(s) // os.ErrProcessDone: it has what the signal is for
+	_ = p.child.Signal(s) // a process of our own takes every signal
 }
 
 // kill ends the process with SIGKILL, which it cannot notice, and returns when it is gone.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
-	<-p.ended
+	<-p.child.Ended()
 }
 
-// stop asks the process to end with SIGTERM and fails unless it does so with status 0.
+// terminate asks the process to end with SIGTERM and returns its exit status.
+func (p *process) terminate() (status int, err error) {
+	p.signal(syscall.SIGTERM)
+	return p.awaitEnd()
+}
+
+// awaitEnd waits for the end and returns the exit status, -1 if a signal ended it.
+func (p *process) awaitEnd() (status int, err error) {
+	select {
+	case <-p.child.Ended():
+		return p.cmd.ProcessState.ExitCode(), nil
+	case <-time.After(patience):
+		return -1, fmt.Errorf("%s did not end in %s\n%s", p.name, patience, p.transcript())
+	}
+}
+
+// stop ends the process with SIGTERM and fails unless it leaves with status 0.
 func (p *process) stop(t testing.TB) {
 	t.Helper()
-	p.signal(syscall.SIGTERM)
-	if status := p.status(t); status != 0 {
-		t.Errorf("%s ends with status %d after SIGTERM", p.name, status)
+	if status, err := p.terminate(); err != nil || status != 0 {
+		t.Fatalf("%s ends with status %d after SIGTERM: %v", p.name, status, err)
 	}
 }
 
 // status waits for the end and returns the exit status, -1 if a signal ended it.
 func (p *process) status(t testing.TB) int {
 	t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		t.Fatalf("%s did not end", p.name)
+	status, err := p.awaitEnd()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return p.cmd.ProcessState.ExitCode()
+	return status
 }
 
-// line returns line n of standard output, counted from 0, as soon as it is complete.
-func (p *process) line(n int) ([]byte, error) {
+// readyLine returns the first line of standard output as soon as it is complete.
+func (p *process) readyLine() ([]byte, error) {
 	timeout := time.After(patience)
-	for {
+	for ended := false; ; {
 		written, changed := p.stdout.now()
-		if lines := bytes.Split(written, []byte("\n")); len(lines) > n+1 {
-			return lines[n], nil
+		if line, _, complete := bytes.Cut(written, []byte("\n")); complete {
+			return line, nil
+		}
+		if ended {
+			return nil, fmt.Errorf("%s ended before it was ready\n%s", p.name, p.transcript())
 		}
 		select {
 		case <-changed:
-		case <-p.ended:
-			if written, _ := p.stdout.now(); bytes.Count(written, []byte("\n")) <= n {
-				return nil, fmt.Errorf("%s ended before it was ready\n%s", p.name, p.transcript())
-			}
+		case <-p.child.Ended():
+			ended = true
 		case <-timeout:
 			return nil, fmt.Errorf("%s was not ready in %s\n%s", p.name, patience, p.transcript())
 		}

@@ -3,9 +3,7 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
-	"syscall"
 	"testing"
-	"time"
 )
 
 // stack is a running writ-dev with nothing but PostgreSQL and Temporal in it.
@@ -24,7 +22,7 @@ func launchStack(arguments ...string) (*stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := p.line(0)
+	line, err := p.readyLine()
 	if err != nil {
 		p.kill()
 		return nil, err
@@ -39,19 +37,14 @@ func launchStack(arguments ...string) (*stack, error) {
 
 // stop ends the stack cleanly.
 func (s *stack) stop() error {
-	s.process.signal(syscall.SIGTERM)
-	select {
-	case <-s.process.ended:
-	case <-time.After(patience):
-		s.process.kill()
+	status, err := s.process.terminate()
+	if err == nil && status != 0 {
+		err = fmt.Errorf("writ-dev ends with status %d after SIGTERM\n%s", status, s.process.transcript())
 	}
-	if state := s.process.cmd.ProcessState; !state.Success() {
-		return fmt.Errorf("writ-dev ends with %s\n%s", state, s.process.transcript())
-	}
-	return nil
+	return err
 }
 
-// privateStack starts a stack for one test.
+// privateStack starts a stack for one test, which is stopped at its end.
 func privateStack(t testing.TB, arguments ...string) *stack {
 	t.Helper()
 	s, err := launchStack(arguments...)
@@ -59,8 +52,9 @@ func privateStack(t testing.TB, arguments ...string) *stack {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		s.process.signal(syscall.SIGTERM)
-		<-s.process.ended
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
 		if t.Failed() {
 			t.Logf("writ-dev\n%s", s.process.transcript())
 		}

@@ -84,7 +84,7 @@ func (l *statementLog) mark(t testing.TB) mark {
 		select {
 		case <-changed:
 		case <-timeout:
-			t.Fatal("the log does not reach the mark")
+			t.Fatalf("the log does not reach %s: %s", text, l.written.bytes())
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (w *world) environment() []string {
 func (w *world) startWorker(t testing.TB, environment ...string) *process {
 	t.Helper()
 	p := start(t, "worker", program("writ"), append(w.environment(), environment...), "worker", "-o", "json", "--recover-every", "500ms")
-	line, err := p.line(0)
+	line, err := p.readyLine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func startProvider(t testing.TB) *provider {
 	t.Helper()
 	ledger := filepath.Join(t.TempDir(), "ledger.jsonl")
 	p := start(t, "provider", program("writ-provider"), nil, "--listen", "127.0.0.1:0", "--ledger", ledger, "-o", "json")
-	line, err := p.line(0)
+	line, err := p.readyLine()
 	if err != nil {
 		t.Fatal(err)
 	}

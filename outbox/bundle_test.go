@@ -111,12 +111,13 @@ func (b bundle) insert(t *testing.T, p outbox.Proposal) outbox.Row {
 	return row
 }
 
-// claim asks for the next attempt on the row's version, with a new token.
+// claim asks for the next attempt on the row's version, with a new token. Like the helpers
+// below it may be called by other goroutines, so it does not stop the test.
 func (b bundle) claim(t *testing.T, row outbox.Row) outbox.Claim {
 	t.Helper()
 	c, err := b.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", SpecDigest: behaviour})
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	return c
 }
@@ -135,7 +136,7 @@ func (b bundle) evidence(t *testing.T, row outbox.Row, ev outbox.Evidence) outbo
 	t.Helper()
 	row, err := b.RecordEvidence(t.Context(), row.ID, ev, false)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	return row
 }
@@ -144,7 +145,7 @@ func (b bundle) journal(t *testing.T, row outbox.Row, ev *outbox.Evidence) outbo
 	t.Helper()
 	row, err := b.Journal(t.Context(), row.ID, ev, seal)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
 	return row
 }

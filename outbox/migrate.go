@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"embed"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -83,9 +84,9 @@ func (m *Migrator) Up(ctx context.Context) ([]Migration, error) {
 	return applied(results, true), migrationError(err)
 }
 
-// Down takes the newest migration back and returns it. It refuses, with code
-// records_exist, while the outbox holds intents, unless discard is set: the records of
-// what was done to the world would be lost.
+// Down takes the newest migration back and returns it, or nothing if none is applied. It
+// refuses, with code records_exist, while the outbox holds intents, unless discard is
+// set: the records of what was done to the world would be lost.
 func (m *Migrator) Down(ctx context.Context, discard bool) ([]Migration, error) {
 	if !discard {
 		holds, err := m.holdsIntents(ctx)
@@ -98,6 +99,9 @@ func (m *Migrator) Down(ctx context.Context, discard bool) ([]Migration, error) 
 		}
 	}
 	result, err := m.provider.Down(ctx)
+	if errors.Is(err, goose.ErrNoNextVersion) {
+		return nil, nil
+	}
 	if result == nil {
 		return nil, migrationError(err)
 	}

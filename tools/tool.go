@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -85,8 +86,19 @@ func Validate(t Tool, payload []byte) error {
 	if !ok {
 		return nil
 	}
-	if err := v.Validate(payload); err != nil {
+	if err := validate(v, payload); err != nil {
 		return intent.Errorf(intent.CodeInvalidPayload, "%s does not take this payload: %w", t.Spec().Name, err)
 	}
 	return nil
+}
+
+// validate treats a panic as a refusal: a payload that the tool cannot even look at must
+// not be tried for ever. The panic's value stays out of what the caller is shown.
+func validate(v Validator, payload []byte) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("its validation panicked")
+		}
+	}()
+	return v.Validate(payload)
 }

@@ -22,6 +22,10 @@ func ToolExecute(ctx workflow.Context, in activities.Input) (Result, error) {
 	if err := e.listen(ctx); err != nil {
 		return Result{}, err
 	}
+	if started := workflow.GetInfo(ctx).WorkflowExecution.ID; started != ID(in.IntentID) {
+		return e.reject(ctx, intent.CodeIntentIDMismatch,
+			fmt.Sprintf("the workflow id is %q, and the one of this intent is %q", started, ID(in.IntentID)))
+	}
 	p, err := e.step(ctx, activities.NameAuthorize, in, "may it run, and where does it stand?")
 	for err == nil && !e.done() {
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx) {
@@ -172,6 +176,16 @@ const localFor = 2 * time.Second
 func (e *execution) note(p activities.Progress) activities.Progress {
 	e.progress = p
 	return p
+}
+
+// reject ends a run that must not drive the intent: Temporal runs one workflow of an id
+// at a time, so another id would be a second driver.
+func (e *execution) reject(ctx workflow.Context, code intent.Code, message string) (Result, error) {
+	e.note(activities.Progress{
+		Step:      intent.Step{Kind: activities.StepReject, Reason: string(code)},
+		Rejection: &activities.Rejection{Code: code, Message: message, Offset: -1},
+	})
+	return e.finish(ctx)
 }
 
 // finish tells the story's end in the Temporal UI and returns the reference.

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"writ"
 )
 
 // The exit statuses.
@@ -71,6 +74,7 @@ All ports are on 127.0.0.1.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().StringP("output", "o", "text", "`form` of what is printed: text or json")
 	up.register(root.Flags())
+	root.AddCommand(newDemoCommand())
 	return root
 }
 
@@ -81,15 +85,22 @@ func noArguments(_ *cobra.Command, arguments []string) error {
 	return nil
 }
 
+// outputForm returns how results are printed.
+func outputForm(command *cobra.Command) (string, error) {
+	output, err := command.Flags().GetString("output")
+	if err != nil {
+		return "", err
+	}
+	if output != "text" && output != "json" {
+		return "", usageError{fmt.Errorf("--output must be text or json, not %q", output)}
+	}
+	return output, nil
+}
+
 // report tells a person or a program what went wrong. A failed write has
 // nowhere to be told.
 func report(stderr io.Writer, root *cobra.Command, err error) {
-	code := "failed"
-	var coded interface{ Code() string }
-	if errors.As(err, &coded) {
-		code = coded.Code()
-	}
-	message := err.Error()
+	code, message := describe(err)
 	if code == (usageError{}).Code() {
 		message += "; see writ-dev --help"
 	}
@@ -98,4 +109,18 @@ func report(stderr io.Writer, root *cobra.Command, err error) {
 		return
 	}
 	fmt.Fprintf(stderr, "writ-dev: %s: %s\n", code, message)
+}
+
+// describe returns an error's stable code and its text without the code.
+func describe(err error) (code, message string) {
+	var coded interface{ Code() string }
+	var failure *writ.Error
+	switch {
+	case errors.As(err, &coded):
+		return coded.Code(), err.Error()
+	case errors.As(err, &failure):
+		return string(failure.Code), strings.ReplaceAll(err.Error(), string(failure.Code)+": ", "")
+	default:
+		return "failed", err.Error()
+	}
 }

@@ -103,12 +103,9 @@ func (f *upFlags) options(flags *pflag.FlagSet, stderr io.Writer) (stack.Options
 
 // run starts the stack, says where it is, and stops it when the context ends.
 func (f *upFlags) run(command *cobra.Command) error {
-	output, err := command.Flags().GetString("output")
+	output, err := outputForm(command)
 	if err != nil {
 		return err
-	}
-	if output != "text" && output != "json" {
-		return usageError{fmt.Errorf("--output must be text or json, not %q", output)}
 	}
 	stderr := command.ErrOrStderr()
 	options, err := f.options(command.Flags(), stderr)

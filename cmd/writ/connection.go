@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -20,6 +21,11 @@ func (f *connectionFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.databaseURL, "database-url", "", "PostgreSQL `URL` of the outbox (default: $DATABASE_URL, else $PGHOST and so on)")
 	flags.StringVar(&f.address, "temporal-address", "", "`host:port` of Temporal (default: $TEMPORAL_ADDRESS, else 127.0.0.1:7233)")
 	flags.StringVar(&f.namespace, "temporal-namespace", "", "Temporal `namespace` (default: $TEMPORAL_NAMESPACE, else default)")
+}
+
+// namesDatabase reports whether a flag or the environment says which database is meant.
+func (f *connectionFlags) namesDatabase() bool {
+	return f.databaseURL != "" || os.Getenv("DATABASE_URL") != "" || os.Getenv("PGHOST") != "" || os.Getenv("PGSERVICE") != ""
 }
 
 // config is the environment with the flags over it.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -41,15 +42,15 @@ func (e *executionError) known() any {
 	return nil
 }
 
+// openEnds are the codes after which the effect may still happen or may have happened.
+var openEnds = []intent.Code{
+	intent.CodeNotYetKnown, intent.CodeDatabaseUnavailable, intent.CodeTemporalUnavailable, intent.CodeInDoubt,
+}
+
 // hints says how to go on, where the effect's end is open.
 func (e *executionError) hints(code intent.Code) []string {
 	v := e.execution.Intent
-	if v.ID.IsZero() {
-		return nil
-	}
-	switch code {
-	case intent.CodeNotYetKnown, intent.CodeDatabaseUnavailable, intent.CodeTemporalUnavailable, intent.CodeInDoubt:
-	default:
+	if v.ID.IsZero() || !slices.Contains(openEnds, code) {
 		return nil
 	}
 	hints := []string{fmt.Sprintf("request key %q; `writ intent get %s` tells how it stands", v.RequestKey, v.ID)}
@@ -65,20 +66,18 @@ func (e *executionError) hints(code intent.Code) []string {
 
 func writeAccepted(w io.Writer, v writ.Intent) {
 	var b block
-	b.add("accepted", "the intent is committed and goes on")
-	b.add("state", stateOf(v))
+	b.add("accepted", "the intent is committed and goes on without this command")
+	b.add("state", string(v.State))
+	b.add("effect", effectIn(v))
 	describe(&b, v)
-	b.add("wait for it", waitFor(v))
+	b.add("receipt", "once it ended: writ receipt get "+v.ID.String())
 	b.write(w)
 }
-
-// waitFor is the command that shows the end of an intent.
-func waitFor(v writ.Intent) string { return "writ receipt get " + v.ID.String() }
 
 func writeExecution(w io.Writer, e writ.Execution) {
 	var b block
 	b.add("state", string(e.Intent.State))
-	b.add("effect", stateOf(e.Intent))
+	b.add("effect", effectIn(e.Intent))
 	describe(&b, e.Intent)
 	b.add("receipt", receiptLine(e))
 	b.add("answer", answerText(e.Answer))
@@ -94,8 +93,8 @@ func describe(b *block, v writ.Intent) {
 	b.add("intent", v.ID.String())
 }
 
-// stateOf says what the state means for the outside world.
-func stateOf(v writ.Intent) string {
+// effectIn says what the state means for the outside world.
+func effectIn(v writ.Intent) string {
 	switch v.State {
 	case intent.Completed:
 		if v.Class == intent.Read {

@@ -50,7 +50,7 @@ func (p *program) getIntent(ctx context.Context, text string) error {
 func writeIntent(w io.Writer, v writ.Intent) {
 	var b block
 	b.add("state", string(v.State))
-	b.add("effect", stateOf(v))
+	b.add("effect", effectIn(v))
 	describe(&b, v)
 	b.add("idempotency key", string(v.IdempotencyKey))
 	b.add("workflow", v.WorkflowID)

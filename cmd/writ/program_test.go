@@ -79,3 +79,21 @@ func TestVersionIsOneDocument(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+func TestADatabaseThatNobodyNamedIsSaidToBeMissing(t *testing.T) {
+	for _, name := range []string{"DATABASE_URL", "PGSERVICE"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("PGHOST", "")
+	t.Setenv("PGPORT", "1")
+	for _, line := range []string{"tools list", "migrate up"} {
+		r := command(t, strings.Fields(line)...)
+		if r.status != 1 || !strings.Contains(r.stderr, "use --database-url or DATABASE_URL") {
+			t.Errorf("writ %s: status %d, %s", line, r.status, r.stderr)
+		}
+	}
+	t.Setenv("DATABASE_URL", nowhere)
+	if r := command(t, "tools", "list"); r.status != 1 || strings.Contains(r.stderr, "no database was named") {
+		t.Errorf("a named one: status %d, %s", r.status, r.stderr)
+	}
+}

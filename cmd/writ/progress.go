@@ -72,7 +72,7 @@ func (l progress) draw(ctx context.Context, ticks <-chan time.Time) {
 			if state == "" {
 				state = "waiting"
 			}
-			fmt.Fprintf(l.w, "%s%s: %s, %d s", clearLine, printable(l.tool), state, int(now.Sub(l.began).Seconds()))
+			fmt.Fprintf(l.w, "%s%s: %s, %d s", clearLine, printable(l.tool), state, now.Sub(l.began).Round(time.Second)/time.Second)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"writ"
 	"writ/intent"
@@ -44,7 +45,10 @@ func (p *program) report(err error) {
 		}
 		_ = writeJSON(p.stdout, document)
 	}
-	fmt.Fprintf(p.stderr, "writ: %s\n", printable(e.Error()))
+	fmt.Fprintf(p.stderr, "writ: %s\n", printable(oneLine.Replace(e.Error())))
+	if (e.Code == intent.CodeDatabaseUnavailable || e.Code == codeMigrationFailed) && !p.connection.namesDatabase() {
+		fmt.Fprintln(p.stderr, "writ: no database was named, so PostgreSQL's own defaults were tried; use --database-url or DATABASE_URL")
+	}
 	if !about {
 		return
 	}
@@ -53,6 +57,9 @@ func (p *program) report(err error) {
 		fmt.Fprintf(p.stderr, "writ: %s\n", printable(hint))
 	}
 }
+
+// oneLine joins the lines of drivers' messages, which would be shown as escapes otherwise.
+var oneLine = strings.NewReplacer("\n\t", " ", "\n", " ")
 
 // described returns the coded error in err, or one that says that there is none.
 func described(err error) *intent.Error {
@@ -77,7 +84,7 @@ func effectOf(e *intent.Error) string {
 	case intent.Applied:
 		return "the effect happened"
 	case intent.NotApplied:
-		return "nothing happened on the outside world"
+		return "this request had no effect"
 	case intent.Unknown:
 		return "it is not known whether the effect happened"
 	}

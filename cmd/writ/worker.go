@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"writ"
+	"writ/intent"
 	"writ/recovery"
 	"writ/tools"
 	"writ/tools/sample"
@@ -112,7 +113,7 @@ func (p *program) sampleTools(f workerFlags) ([]tools.Tool, error) {
 	if f.providerURL != "" {
 		all, err := sample.Tools(sample.Config{ProviderURL: f.providerURL})
 		if err != nil {
-			return nil, err
+			return nil, intent.Errorf(intent.CodeInvalidConfig, "correct --provider-url or WRIT_PROVIDER_URL: %w", err)
 		}
 		list = all
 	}

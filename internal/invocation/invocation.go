@@ -41,14 +41,25 @@ func (i Invocation) Tool() string { return i.f.Tool }
 // authorized.
 func (i Invocation) Payload() []byte { return bytes.Clone(i.f.Payload) }
 
-// Decode unmarshals the payload into v with encoding/json. Its error says that nothing
-// was sent.
+// Decode unmarshals the payload into v with encoding/json. Its error is a *PayloadError:
+// a tool that returns it says that nothing was sent.
 func (i Invocation) Decode(v any) error {
 	if err := json.Unmarshal(i.f.Payload, v); err != nil {
-		return fmt.Errorf("payload of %s: %w", i.f.Tool, err)
+		return &PayloadError{Tool: i.f.Tool, Err: err}
 	}
 	return nil
 }
+
+// PayloadError says that a payload is not what the tool takes.
+type PayloadError struct {
+	Tool string
+	Err  error
+}
+
+func (e *PayloadError) Error() string { return fmt.Sprintf("payload of %s: %v", e.Tool, e.Err) }
+
+// Unwrap returns Err.
+func (e *PayloadError) Unwrap() error { return e.Err }
 
 // Context returns who asked, and from where.
 func (i Invocation) Context() intent.EffectContext { return i.f.Context }

@@ -3,13 +3,15 @@
 // environment asks for it; it must never influence what the code around it decides.
 //
 // WRIT_KILL_POINT names the point, WRIT_KILL_FILE a file that the process creates when it
-// gets there. The process then stops where it is until somebody kills it, so the one that
-// waits for the file knows that the point was reached and that nothing after it ran.
+// gets there. The whole process then stops where it is (SIGSTOP to itself) until somebody
+// kills it, so the one that waits for the file knows that the point was reached and that
+// nothing after it ran, in no goroutine.
 package killpoint
 
 import (
 	"fmt"
 	"os"
+	"syscall"
 )
 
 // Point is a place in the life of an attempt.
@@ -51,5 +53,8 @@ func Reach(p Point) {
 	if err := os.WriteFile(file, []byte(p), 0o600); err != nil {
 		panic(fmt.Sprintf("killpoint: %s is armed but %s cannot be written: %v", p, EnvFile, err))
 	}
-	select {}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+		panic(fmt.Sprintf("killpoint: %s cannot stop the process: %v", p, err))
+	}
+	select {} // also if somebody continues the process
 }

@@ -85,7 +85,8 @@ func (d dataDir) major() (int, error) {
 }
 
 // initialize creates the cluster when there is none and returns its password.
-func (d dataDir) initialize(ctx context.Context, binaries installation, runAs account) (string, error) {
+// An ephemeral one is not flushed, since it need not survive a crash of the machine.
+func (d dataDir) initialize(ctx context.Context, binaries installation, runAs account, ephemeral bool) (string, error) {
 	if _, err := os.Stat(d.pgdata()); err == nil {
 		password, err := os.ReadFile(d.passwordFile())
 		if err != nil {
@@ -105,14 +106,18 @@ func (d dataDir) initialize(ctx context.Context, binaries installation, runAs ac
 		return "", fmt.Errorf("remove what an earlier initdb left: %w", err)
 	}
 	var output bytes.Buffer
-	initdb := command(binaries.initdb(), d.Path(),
-		"--pgdata="+unfinished,
-		"--username="+superuser,
-		"--pwfile="+d.passwordFile(),
+	arguments := []string{
+		"--pgdata=" + unfinished,
+		"--username=" + superuser,
+		"--pwfile=" + d.passwordFile(),
 		"--auth=scram-sha-256",
 		"--encoding=UTF8",
 		"--locale=C", // the same order of strings on every machine
-	)
+	}
+	if ephemeral {
+		arguments = append(arguments, "--no-sync")
+	}
+	initdb := command(binaries.initdb(), d.Path(), arguments...)
 	initdb.Stdout, initdb.Stderr = &output, &output
 	running, err := spawn(initdb, runAs)
 	if err != nil {

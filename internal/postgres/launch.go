@@ -73,10 +73,9 @@ func (s *Server) try(ctx context.Context, binaries installation, runAs account) 
 	if err != nil {
 		return nil, fmt.Errorf("open the server's log: %w", err)
 	}
-	defer log.Close()
 	before, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
-		return nil, fmt.Errorf("open the server's log: %w", err)
+		return nil, errors.Join(fmt.Errorf("open the server's log: %w", err), log.Close())
 	}
 	server := command(binaries.postgres(), s.dir.Path(), settings(s.dir.pgdata(), s.port)...)
 	server.Stdout, server.Stderr = log, io.Writer(log)
@@ -85,8 +84,14 @@ func (s *Server) try(ctx context.Context, binaries installation, runAs account) 
 		server.WaitDelay = time.Second // a lingering child of the server must not hold up its end
 	}
 	if s.process, err = spawn(server, runAs); err != nil {
-		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+		return nil, errors.Join(fmt.Errorf("start PostgreSQL: %w", err), log.Close())
 	}
+	ended := s.process.Ended()
+	go func() {
+		// With a second receiver it is this process that writes the file, to the server's end.
+		<-ended
+		_ = log.Close()
+	}()
 	if err := s.awaitAnswer(ctx); err != nil {
 		stopErr := s.process.Stop(context.WithoutCancel(ctx), shutdown)
 		said, readErr := readFrom(s.dir.logFile(), before)

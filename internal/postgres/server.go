@@ -78,7 +78,7 @@ func Start(ctx context.Context, options Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if server.password, err = server.dir.initialize(ctx, binaries, runAs); err != nil {
+	if server.password, err = server.dir.initialize(ctx, binaries, runAs, options.Ephemeral); err != nil {
 		return nil, err
 	}
 	if err := server.launch(ctx, binaries, runAs); err != nil {

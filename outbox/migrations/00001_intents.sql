@@ -72,7 +72,7 @@ CREATE TABLE attempts (
     result         bytea,
     PRIMARY KEY (intent_id, number),
     CHECK ((outcome IS NULL) = (evidence_at IS NULL)),
-    CHECK (result IS NULL OR (outcome = 'applied' AND media_type IS NOT NULL))
+    CHECK (result IS NULL OR (outcome IS NOT DISTINCT FROM 'applied' AND media_type IS NOT NULL))
 );
 
 CREATE TABLE receipts (

@@ -53,6 +53,10 @@ const (
 
 // answer turns an HTTP answer into a response or a failure.
 func (c *Client) answer(resp *http.Response) (Response, error) {
+	if resp.StatusCode < 200 {
+		// 101, to a question that was not asked. Its body is the open connection.
+		return Response{}, tools.Unknown(errors.New(resp.Status)).WithCode("http_" + strconv.Itoa(resp.StatusCode))
+	}
 	body, whole := readBody(resp)
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 		return Response{Status: resp.StatusCode, Header: resp.Header, Body: body, Truncated: !whole}, nil

@@ -1,9 +1,7 @@
 package effecthttp
 
 import (
-	"errors"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -15,17 +13,6 @@ import (
 	"writ/intent"
 	"writ/tools"
 )
-
-var discardLog = log.New(io.Discard, "", 0)
-
-func wantFailureOf(t *testing.T, err error) *tools.Failure {
-	t.Helper()
-	var f *tools.Failure
-	if !errors.As(err, &f) {
-		t.Fatalf("the error is %v, not a failure", err)
-	}
-	return f
-}
 
 func TestEachStatusSaysWhatIsKnownOfTheEffect(t *testing.T) {
 	t.Parallel()
@@ -87,7 +74,7 @@ func TestEachStatusSaysWhatIsKnownOfTheEffect(t *testing.T) {
 			client := newClient(t, Config{BaseURL: server.URL})
 			client.now = func() time.Time { return time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC) }
 			_, err := do(t, client, newInvocation())
-			got := *wantFailureOf(t, err)
+			got := *failureOf(t, err)
 			got.Err = nil
 			if got != c.want {
 				t.Errorf("the failure is %+v, want %+v", got, c.want)
@@ -99,6 +86,24 @@ func TestEachStatusSaysWhatIsKnownOfTheEffect(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatSwitchesProtocolsLeavesTheOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	server, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+		<-over
+	})
+	defer close(over)
+	_, err := do(t, newClient(t, Config{BaseURL: server.URL}), newInvocation())
+	wantFailure(t, err, intent.Unknown, "http_101")
+}
+
 func TestAProvidersMessageIsRepeatedInPart(t *testing.T) {
 	t.Parallel()
 	server, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -106,7 +111,7 @@ func TestAProvidersMessageIsRepeatedInPart(t *testing.T) {
 		_, _ = io.WriteString(w, `{"error":{"code":"card_declined","message":"`+strings.Repeat("é", 300)+`"}}`)
 	})
 	_, err := do(t, newClient(t, Config{BaseURL: server.URL}), newInvocation())
-	text := wantFailureOf(t, err).Err.Error()
+	text := failureOf(t, err).Err.Error()
 	if text != "402 Payment Required: "+strings.Repeat("é", 250) {
 		t.Errorf("the text is %q", text)
 	}
@@ -231,7 +236,6 @@ func TestAClientOrRequestThatCannotBeMeantIsRefused(t *testing.T) {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
-	//lint:ignore SA1019 to be refused
 	deprecated := &http.Transport{Dial: new(net.Dialer).Dial}
 	if _, err := New(Config{BaseURL: "http://provider", Transport: deprecated}); err == nil {
 		t.Error("a transport with Dial is taken")

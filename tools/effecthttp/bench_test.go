@@ -3,6 +3,8 @@ package effecthttp
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -70,13 +72,21 @@ func ok(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"id":"eff_1"}`))
 }
 
-// wantFailure fails the test unless err says exactly this.
-func wantFailure(t *testing.T, err error, outcome intent.Outcome, code string) *tools.Failure {
+var discardLog = log.New(io.Discard, "", 0)
+
+func failureOf(t *testing.T, err error) *tools.Failure {
 	t.Helper()
 	var f *tools.Failure
 	if !errors.As(err, &f) {
 		t.Fatalf("the error is %v, not a failure", err)
 	}
+	return f
+}
+
+// wantFailure fails the test unless err says exactly this.
+func wantFailure(t *testing.T, err error, outcome intent.Outcome, code string) *tools.Failure {
+	t.Helper()
+	f := failureOf(t, err)
 	if f.Outcome != outcome || f.Code != code {
 		t.Fatalf("the failure is %s (%s): %v, want %s (%s)", f.Outcome, f.Code, f.Err, outcome, code)
 	}

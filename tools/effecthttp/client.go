@@ -1,7 +1,6 @@
 package effecthttp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
-	"writ/internal/killpoint"
 	"writ/tools"
 )
 
@@ -86,14 +84,9 @@ type Request struct {
 // trace of ctx, and returns the provider's 2xx answer. Every error is a *[tools.Failure]; the package
 // comment lists them. The caller bounds Do with ctx.
 func (c *Client) Do(ctx context.Context, inv tools.Invocation, req Request) (Response, error) {
-	p := &permit{sendBy: inv.SendBy(), now: c.now}
-	written := func(info httptrace.WroteRequestInfo) {
-		if info.Err == nil {
-			killpoint.Reach(killpoint.DuringCall)
-		}
-	}
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: p.attach, WroteRequest: written})
-	sent, via, err := c.build(traced, inv, req)
+	p := &permit{sendBy: inv.SendBy(), now: c.now, body: newCountedBody(req.Body)}
+	gate := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: p.attach})
+	sent, via, err := c.build(gate, inv, req, p.body)
 	if err != nil {
 		return Response{}, tools.NotApplied(fmt.Errorf("make the request: %w", err)).WithCode("invalid_request").AsFinal()
 	}
@@ -110,7 +103,7 @@ func (c *Client) Do(ctx context.Context, inv tools.Invocation, req Request) (Res
 }
 
 // build makes the request and chooses its transport.
-func (c *Client) build(ctx context.Context, inv tools.Invocation, req Request) (*http.Request, *http.Transport, error) {
+func (c *Client) build(ctx context.Context, inv tools.Invocation, req Request, body *countedBody) (*http.Request, *http.Transport, error) {
 	if !strings.HasPrefix(req.Path, "/") {
 		return nil, nil, fmt.Errorf("the path %q does not start with /", req.Path)
 	}
@@ -118,15 +111,17 @@ func (c *Client) build(ctx context.Context, inv tools.Invocation, req Request) (
 	if method == "" {
 		method = http.MethodPost
 	}
-	sent, err := http.NewRequestWithContext(ctx, method, c.base.String()+req.Path, bytes.NewReader(req.Body))
+	sent, err := http.NewRequestWithContext(ctx, method, c.base.String()+req.Path, nil)
 	if err != nil {
 		return nil, nil, err
 	}
+	if len(req.Body) > 0 {
+		sent.Body, sent.ContentLength = body, int64(len(req.Body))
+	}
 	// net/http's Transport sends a request again when a reused connection breaks, if it can
 	// rewind the body and the method is idempotent or there is an Idempotency-Key header
-	// (Request.isReplayable, https://go.dev/issue/19943). Without GetBody it cannot rewind;
-	// for a request without a body the permit refuses the second write.
-	sent.GetBody = nil
+	// (Request.isReplayable, https://go.dev/issue/19943). There is no GetBody here, so it
+	// cannot; for a request without a body the permit refuses the second write.
 	for name, values := range c.header {
 		sent.Header[http.CanonicalHeaderKey(name)] = values
 	}

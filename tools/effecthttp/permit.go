@@ -1,12 +1,16 @@
 package effecthttp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
 	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"writ/internal/killpoint"
 )
 
 // Why a write was refused. They end up inside a failure's text; what is decided from is
@@ -23,6 +27,7 @@ var (
 type permit struct {
 	sendBy time.Time
 	now    func() time.Time
+	body   *countedBody // tells when the last of the request has left
 
 	mu        sync.Mutex
 	used      *gatedConn // the connection that may have carried the request
@@ -106,13 +111,40 @@ func (c *gatedConn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	p := c.permit
 	c.mu.Unlock()
-	if p != nil {
-		if err := p.allow(c); err != nil {
-			return 0, err
-		}
+	if p == nil {
+		return c.Conn.Write(b)
 	}
-	return c.Conn.Write(b)
+	if err := p.allow(c); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Write(b)
+	// httptrace.WroteRequest would come too early: it fires before the last bytes are flushed
+	// to the connection. Here they have left. (Over TLS a last record may still follow.)
+	if err == nil && p.body.left.Load() == 0 {
+		killpoint.Reach(killpoint.DuringCall)
+	}
+	return n, err
 }
+
+// countedBody is a request body that knows how much of it the transport has yet to take.
+type countedBody struct {
+	content *bytes.Reader
+	left    atomic.Int64
+}
+
+func newCountedBody(content []byte) *countedBody {
+	b := &countedBody{content: bytes.NewReader(content)}
+	b.left.Store(int64(len(content)))
+	return b
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.content.Read(p)
+	b.left.Add(int64(-n))
+	return n, err
+}
+
+func (b *countedBody) Close() error { return nil }
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -36,7 +37,7 @@ func (c *clock) advance(d time.Duration) {
 
 func newTestPermit() *permit {
 	c := &clock{at: time.Now()}
-	return &permit{sendBy: c.now(), now: c.now}
+	return &permit{sendBy: c.now(), now: c.now, body: newCountedBody(nil)}
 }
 
 func TestNothingIsSentAfterTheTimeToSendBy(t *testing.T) {
@@ -58,22 +59,20 @@ func errorOf(_ Response, err error) error { return err }
 
 func TestTheTimeSpentConnectingCounts(t *testing.T) {
 	t.Parallel()
-	tlsServer := httptest.NewUnstartedServer(nil)
 	plain, seen := serve(t, ok)
-	tlsServer.Config.Handler = plain.Config.Handler
-	tlsServer.StartTLS()
+	tlsServer := httptest.NewTLSServer(plain.Config.Handler)
 	t.Cleanup(tlsServer.Close)
 	for name, server := range map[string]*httptest.Server{"http": plain, "https": tlsServer} {
 		t.Run(name, func(t *testing.T) {
-			time := &clock{at: time.Now()}
+			at := &clock{at: time.Now()}
 			transport := &http.Transport{TLSClientConfig: trust(server)}
 			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-				time.advance(2 * minute)
+				at.advance(2 * time.Minute)
 				return new(net.Dialer).DialContext(ctx, network, address)
 			}
 			client := newClient(t, Config{BaseURL: server.URL, Transport: transport})
-			client.now = time.now
-			_, err := do(t, client, invocationUntil(time.now().Add(minute)))
+			client.now = at.now
+			_, err := do(t, client, invocationUntil(at.now().Add(time.Minute)))
 			f := wantFailure(t, err, intent.NotApplied, codeNotSent)
 			if !errors.Is(f, errTooLate) {
 				t.Errorf("the reason is %v", f.Err)
@@ -85,16 +84,13 @@ func TestTheTimeSpentConnectingCounts(t *testing.T) {
 	}
 }
 
-const minute = time.Minute
-
 func TestAContextThatEndsBeforeTheFirstByteMeansNotSent(t *testing.T) {
 	t.Parallel()
 	server, seen := serve(t, ok)
 	ctx, cancel := context.WithCancel(t.Context())
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		cancel()
-		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, context.Canceled
 	}}
 	_, err := newClient(t, Config{BaseURL: server.URL, Transport: transport}).Do(ctx, newInvocation(), post)
 	wantFailure(t, err, intent.NotApplied, codeNotSent)
@@ -112,21 +108,17 @@ func TestAContextThatEndsWhenTheConnectionIsThereIsJudgedByWhatWasWritten(t *tes
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { cancel() }})
 		_, err := newClient(t, Config{BaseURL: server.URL}).Do(ctx, newInvocation(), Request{Path: "/", KeyHeader: NoKey})
 		server.Close() // waits for requests under way
-		if f := intent.NotApplied; err != nil && outcomeOf(t, err) == f && len(seen.all()) != 0 {
+		if err != nil && failureOf(t, err).Outcome == intent.NotApplied && len(seen.all()) != 0 {
 			t.Fatalf("%v, but the server received the request", err)
 		}
 	}
-}
-
-func outcomeOf(t *testing.T, err error) intent.Outcome {
-	t.Helper()
-	return wantFailureOf(t, err).Outcome
 }
 
 func TestAProviderThatDoesNotAnswerInTimeLeavesTheOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{})
 	server, _ := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then does net/http notice that the client is gone
 		close(arrived)
 		<-r.Context().Done()
 	})

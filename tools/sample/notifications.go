@@ -9,11 +9,8 @@ var sendSpec = tools.Spec{
 	Provider: Provider, SideEffectful: true, Retryable: true, Timeout: timeout,
 }
 
-func checkSend(payload []byte) error {
-	var p struct {
-		Recipient required `json:"recipient"`
-		Body      required `json:"body"`
-		Subject   optional `json:"subject"`
-	}
-	return decode(payload, &p, "recipient", "body")
+var sendPayload = shape{
+	"recipient": {required: true, rule: text(320)},
+	"body":      {required: true, rule: text(64 << 10)},
+	"subject":   {rule: text(255)},
 }

@@ -1,87 +1,83 @@
 package sample
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// decode reads a payload strictly: every member is known, and those that must be there
-// are. The error names members and never repeats a value.
-func decode(payload []byte, into any, required ...string) error {
+// shape is what a payload may hold, by member name. A member that is not in it is
+// refused: a misspelt one would otherwise be authorized and then ignored.
+type shape map[string]field
+
+type field struct {
+	required bool
+	rule     rule
+}
+
+// rule is what a member's value must be. All members are strings, money too: a JSON
+// number would be rounded by somebody on its way.
+type rule struct {
+	says string // for the error; it follows "must be"
+	good func(string) bool
+}
+
+// check returns an error that names the member and never repeats its value. It reports
+// the first in alphabetical order, so that the same payload gets the same error.
+func (s shape) check(payload []byte) error {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(payload, &members); err != nil {
-		return errors.New("it is not a JSON object")
+	if err := json.Unmarshal(payload, &members); err != nil || members == nil {
+		return errors.New("the payload must be a JSON object")
 	}
-	for _, name := range required {
-		if value, ok := members[name]; !ok || string(value) == "null" {
-			return fmt.Errorf("member %q is missing", name)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if _, known := s[name]; !known {
+			return fmt.Errorf("unknown field %q; the fields are %s", name, strings.Join(slices.Sorted(maps.Keys(s)), ", "))
 		}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(payload))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
-	var bad *json.UnmarshalTypeError
-	if errors.As(err, &bad) {
-		return fmt.Errorf("member %q must be a string", bad.Field)
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		raw, present := members[name]
+		if !present {
+			if s[name].required {
+				return fmt.Errorf("%s is missing; it must be %s", name, s[name].rule.says)
+			}
+			continue
+		}
+		var value *string
+		if err := json.Unmarshal(raw, &value); err != nil || value == nil || !s[name].rule.good(*value) {
+			return fmt.Errorf("%s must be %s", name, s[name].rule.says)
+		}
 	}
-	return err
+	return nil
 }
 
 var (
 	identifierForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$`)
-	// Money is an exact decimal string with up to three decimals, the most that ISO 4217
-	// has in use. A JSON number would be rounded by half of all clients.
-	moneyForm    = regexp.MustCompile(`^(0|[1-9][0-9]{0,11})(\.[0-9]{1,3})?$`)
-	currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
+	amountForm     = regexp.MustCompile(`^(0|[1-9][0-9]{0,11})(\.[0-9]{1,3})?$`)
+	currencyForm   = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-type identifier string
-
-func (identifier) rule() string {
-	return "an identifier of 1 to 128 letters, digits or . _ : / @ -"
+var identifier = rule{
+	says: "a string of 1 to 128 letters, digits or . _ : / @ -, starting with a letter or digit",
+	good: identifierForm.MatchString,
 }
 
-func (i *identifier) UnmarshalText(b []byte) error {
-	return accept(i, b, identifierForm.Match(b))
+var amount = rule{
+	says: `a positive decimal in a string, with at most three decimals, such as "129.90"`,
+	good: func(s string) bool { return amountForm.MatchString(s) && strings.ContainsAny(s, "123456789") },
 }
 
-type money string
-
-func (money) rule() string { return `a positive decimal string such as "125.00"` }
-
-func (m *money) UnmarshalText(b []byte) error {
-	return accept(m, b, moneyForm.Match(b) && bytes.ContainsAny(b, "123456789"))
+var currency = rule{
+	says: `three capital letters of ISO 4217, such as "EUR"`,
+	good: currencyForm.MatchString,
 }
 
-type currency string
-
-func (currency) rule() string { return `three capital letters such as "EUR"` }
-
-func (c *currency) UnmarshalText(b []byte) error { return accept(c, b, currencyForm.Match(b)) }
-
-type required string
-
-func (required) rule() string { return "a text that is not blank" }
-
-func (r *required) UnmarshalText(b []byte) error {
-	return accept(r, b, strings.TrimSpace(string(b)) != "")
-}
-
-// optional is any text.
-type optional string
-
-// accept stores b if it is good and says what is wanted if it is not.
-func accept[T interface {
-	~string
-	rule() string
-}](into *T, b []byte, good bool) error {
-	if !good {
-		return fmt.Errorf("a member must be %s", (*into).rule())
+func text(most int) rule {
+	return rule{
+		says: fmt.Sprintf("a string of 1 to %d bytes that is not blank", most),
+		good: func(s string) bool { return len(s) <= most && strings.TrimSpace(s) != "" },
 	}
-	*into = T(b)
-	return nil
 }

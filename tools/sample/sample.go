@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"writ/tools"
@@ -24,13 +25,13 @@ type Config struct {
 func Tools(cfg Config) ([]tools.Tool, error) {
 	client, err := effecthttp.New(effecthttp.Config{BaseURL: cfg.ProviderURL})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the sandbox provider's address: %w", err)
 	}
 	return []tools.Tool{
-		providerTool{client: client, spec: captureSpec, path: "/v1/payments/capture", check: checkCapture},
-		providerTool{client: client, spec: refundSpec, path: "/v1/payments/refund", check: checkRefund},
-		providerTool{client: client, spec: deleteSpec, path: "/v1/documents/delete", check: checkDelete},
-		providerTool{client: client, spec: sendSpec, path: "/v1/notifications/send", keyHeader: effecthttp.NoKey, check: checkSend},
+		providerTool{client: client, spec: captureSpec, path: "/v1/payments/capture", payload: capturePayload},
+		providerTool{client: client, spec: refundSpec, path: "/v1/payments/refund", payload: refundPayload},
+		providerTool{client: client, spec: deleteSpec, path: "/v1/documents/delete", payload: deletePayload},
+		providerTool{client: client, spec: sendSpec, path: "/v1/notifications/send", keyHeader: effecthttp.NoKey, payload: sendPayload},
 		Echo(),
 	}, nil
 }
@@ -41,13 +42,13 @@ type providerTool struct {
 	spec      tools.Spec
 	path      string
 	keyHeader string
-	check     func(payload []byte) error
+	payload   shape
 }
 
 func (t providerTool) Spec() tools.Spec { return t.spec }
 
 // Validate refuses a payload that the provider would refuse.
-func (t providerTool) Validate(payload []byte) error { return t.check(payload) }
+func (t providerTool) Validate(payload []byte) error { return t.payload.check(payload) }
 
 func (t providerTool) Invoke(ctx context.Context, inv tools.Invocation) (tools.Result, error) {
 	answer, err := t.client.Do(ctx, inv, effecthttp.Request{Path: t.path, Body: inv.Payload(), KeyHeader: t.keyHeader})
