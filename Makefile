@@ -54,7 +54,7 @@ test-unit: ## the root module's tests with the race detector, without the worksp
 	@go test -race -count=1 -timeout 20m $(TEST_FLAGS) $$(go list ./... | grep -v '/integration$$')
 
 .PHONY: test-dev
-test-dev: ## the tests of cmd/writ-dev
+test-dev: build ## the tests of cmd/writ-dev
 	@echo '== tests of $(DEV) (linking the Temporal server takes a minute)'
 	@cd $(DEV) && go test -count=1 -timeout 20m $(TEST_FLAGS) ./...
 

@@ -147,8 +147,10 @@ func (b bundle) drive(t *testing.T, in activities.Input) (p activities.Progress,
 		case intent.Wait:
 			b.later(t, time.Duration(p.WaitMS)*time.Millisecond)
 			p = b.authorize(t, fromRow)
-		default:
+		case intent.Stop, activities.StepReject:
 			return p, steps
+		default:
+			t.Fatalf("unknown step %+v", p.Step)
 		}
 	}
 	t.Fatalf("it never comes to rest: %v", steps)

@@ -90,10 +90,10 @@ func TestWhatAToolDoesIsNeverTakenForLessThanItMayHaveDone(t *testing.T) {
 
 func TestABareErrorMeansWhatItMeantWhenTheAttemptWasGranted(t *testing.T) {
 	t.Parallel()
-	b, provider := hosting(t, keyed(), answering(errors.New("EOF")))
+	b, provider := hosting(t, keyed(), answering(tools.NotApplied(errors.New("503"))), answering(errors.New("EOF")))
 	in := ask("payments.capture")
 	b.invoke(t, b.recorded(t, in), in)
-	// A release that calls the tool a read, while an outcome of the effect is open.
+	// A release that calls the tool a read, where "EOF" would mean that nothing happened.
 	harmless := tools.Spec{Name: "payments.capture", Retryable: true}
 	newer := b.worker(t, nil, tools.New(harmless, provider.invoke))
 	p, steps := newer.drive(t, activities.Input{IntentID: in.IntentID})

@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,15 +114,43 @@ func TestARequestThatTheProviderDoesNotTakeFailsWithoutAnEffect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.startWorker(t)
-	// The provider knows a rule that the tool does not.
-	refused := action{capture.tool, `{"payment_id":"pay_1","amount":"1000000000000000","currency":"EUR"}`}
-	got := w.ask(t, refused, requestKey).outcome(t)
+	// Somebody else has used the key that the intent will get, so the provider answers 422.
+	key := intent.DeriveKey(w.name, capture.tool, requestKey, 1)
+	w.provider.perform(t, "/v1/documents/delete", string(key), `{"document_id":"doc_1"}`)
+
+	got := w.ask(t, capture, requestKey).outcome(t)
 	if got.status != 4 || got.Error.Code != intent.CodeFailed || got.Error.Effect != intent.NotApplied {
 		t.Errorf("status %d, error %+v; want 4, failed, not_applied", got.status, got.Error)
 	}
-	got.receipt(t, intent.Failed, intent.NotApplied)
-	w.provider.requests(t, 1)
-	w.provider.effects(t, 0)
+	r := got.receipt(t, intent.Failed, intent.NotApplied)
+	if len(r.Attempts) != 1 || r.Attempts[0].Code != sandbox.CodeKeyReused {
+		t.Errorf("the receipt has attempts %+v, want one with %s", r.Attempts, sandbox.CodeKeyReused)
+	}
+	if done := w.provider.effects(t, 1); done[0].Endpoint != "/v1/documents/delete" {
+		t.Errorf("the provider did %+v", done)
+	}
+	again := w.ask(t, capture, requestKey).outcome(t)
+	if again.status != 4 || string(again.Receipt) != string(got.Receipt) {
+		t.Errorf("asked again: status %d, receipt %s; want 4 and %s", again.status, again.Receipt, got.Receipt)
+	}
+	w.provider.requests(t, 2)
+}
+
+// perform makes the provider act for somebody who does not use Writ.
+func (p *provider) perform(t testing.TB, endpoint, key, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+endpoint, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Idempotency-Key", key)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil || answer.StatusCode >= 300 {
+		t.Fatalf("the provider answers %s, %v", answer.Status, err)
+	}
 }
 
 // The judge must be able to see a second effect, or its word means nothing. Writ promises

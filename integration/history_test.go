@@ -79,7 +79,7 @@ func TestTheHistoryOfEveryCourseReplays(t *testing.T) {
 			w := newWorld(t)
 			course(t, w)
 			recorded := w.recorded(t)
-			replay(t, recorded)
+			w.replay(t, recorded)
 			if *record {
 				keep(t, filepath.Join("..", "workflows", "testdata", "history", goldenVersion, name+".json"), recorded)
 			}
@@ -96,12 +96,13 @@ func (w *world) recorded(t testing.TB) *history.History {
 	return w.history(t)
 }
 
-func replay(t testing.TB, h *history.History) {
+func (w *world) replay(t testing.TB, h *history.History) {
 	t.Helper()
 	replayer := worker.NewWorkflowReplayer()
 	replayer.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
 	quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	if err := replayer.ReplayWorkflowHistory(quiet, h); err != nil {
+	options := worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: w.workflowID()}}
+	if err := replayer.ReplayWorkflowHistoryWithOptions(quiet, h, options); err != nil {
 		t.Errorf("replay: %v", err)
 	}
 }
@@ -132,7 +133,8 @@ func keep(t testing.TB, path string, h *history.History) {
 	}
 }
 
-// anonymize replaces the identities of processes, which name the machine.
+// anonymize replaces what names the machine: the identities of processes and the task
+// queues of their own.
 func anonymize(tree any) {
 	switch node := tree.(type) {
 	case []any:
@@ -140,6 +142,9 @@ func anonymize(tree any) {
 			anonymize(child)
 		}
 	case map[string]any:
+		if node["kind"] == "TASK_QUEUE_KIND_STICKY" {
+			node["name"] = "recorded"
+		}
 		for name, child := range node {
 			if name == "identity" {
 				node[name] = "recorded"

@@ -155,6 +155,8 @@ func (s Spec) window() time.Duration {
 		return AssumedWindow
 	case WindowUnknown:
 		return 0
+	case WindowForever:
+		return intent.Forever
 	default:
 		return time.Duration(s.Key.Remembers)
 	}

@@ -30,7 +30,7 @@ func ToolExecute(ctx workflow.Context, in activities.Input) (Result, error) {
 	for err == nil && !e.done() {
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx) {
 			// The row has everything; the next run needs only the id.
-			return Result{}, workflow.NewContinueAsNewError(ctx, ToolExecute, e.fromRow())
+			return Result{}, workflow.NewContinueAsNewError(ctx, Type, e.fromRow())
 		}
 		p, err = e.take(ctx, p)
 	}
@@ -84,6 +84,8 @@ func (e *execution) take(ctx workflow.Context, p activities.Progress) (activitie
 			return p, err
 		}
 		return e.step(ctx, activities.NameAuthorize, e.fromRow(), "decide again after the wait")
+	case intent.Stop, activities.StepReject:
+		return e.note(p), nil // there is nothing to take
 	default:
 		return p, temporal.NewNonRetryableApplicationError(fmt.Sprintf("step %q is not one of this release", p.Step.Kind), "unknown_step", nil)
 	}

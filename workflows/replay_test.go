@@ -2,9 +2,12 @@ package workflows_test
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -28,11 +31,29 @@ func TestEveryGoldenHistoryReplays(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
+			h := readHistory(t, file)
 			replayer := worker.NewWorkflowReplayer()
 			replayer.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
-			if err := replayer.ReplayWorkflowHistoryFromJSONFile(quiet, file); err != nil {
+			// The workflow compares its id with its input's.
+			id := h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
+			options := worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}}
+			if err := replayer.ReplayWorkflowHistoryWithOptions(quiet, h, options); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+}
+
+func readHistory(t *testing.T, path string) *history.History {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	h, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }

@@ -8,6 +8,9 @@
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 //
+// [Pool] connects to either and counts, with [Commits], the transactions that wrote
+// something by whether their COMMIT waited for the disk.
+//
 // With WRIT_TEST_DATABASE_URL set, tests use that server instead, and what
 // they created there is dropped at their end.
 //

@@ -78,7 +78,7 @@ func (s *Server) try(ctx context.Context, binaries installation, runAs account) 
 		return nil, errors.Join(fmt.Errorf("open the server's log: %w", err), log.Close())
 	}
 	server := command(binaries.postgres(), s.dir.Path(), settings(s.dir.pgdata(), s.port)...)
-	server.Stdout, server.Stderr = log, io.Writer(log)
+	server.Stdout, server.Stderr = log, log
 	if s.options.Log != nil {
 		server.Stderr = io.MultiWriter(log, s.options.Log)
 		server.WaitDelay = time.Second // a lingering child of the server must not hold up its end

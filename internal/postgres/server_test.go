@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -152,6 +154,34 @@ func TestAServerThatCannotStartShowsItsLog(t *testing.T) {
 		if !strings.Contains(text, "database system") {
 			t.Errorf("%s does not show why the server ended: %s", name, text)
 		}
+	}
+}
+
+func TestTheLogGoesOnAfterTheStart(t *testing.T) {
+	t.Parallel()
+	reader, writer := io.Pipe()
+	said := make(chan string)
+	go func() {
+		for lines := bufio.NewScanner(reader); lines.Scan(); {
+			if strings.Contains(lines.Text(), "no_such_table") {
+				said <- lines.Text()
+				break
+			}
+		}
+		_, _ = io.Copy(io.Discard, reader)
+	}()
+	server := start(t, Options{Ephemeral: true, Log: writer})
+	if _, err := connect(t, server.URL("postgres")).Exec(t.Context(), "SELECT FROM no_such_table"); err == nil {
+		t.Fatal("the table exists")
+	}
+	select {
+	case <-said:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the server's log did not reach the receiver")
+	}
+	content, err := os.ReadFile(server.dir.logFile())
+	if err != nil || !strings.Contains(string(content), "no_such_table") {
+		t.Errorf("the log's file lacks what was logged: %v", err)
 	}
 }
 

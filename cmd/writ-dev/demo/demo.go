@@ -44,20 +44,30 @@ type demonstration struct {
 	stops     []func(context.Context) error
 }
 
+// ErrInterrupted is the error of a demonstration whose context ended;
+// everything that was started has been stopped.
+var ErrInterrupted = errors.New("the demonstration was interrupted and has proven nothing: run it again")
+
 // Run runs the demonstration on a stack of its own, which is gone at the end.
 // The error is about the set-up or a part that failed; whether each capture
 // happened once is in the report.
-func Run(ctx context.Context, options Options) (report Report, err error) {
+func Run(ctx context.Context, options Options) (Report, error) {
 	captures, err := readCaptures(options.Captures)
 	if err != nil {
 		return Report{}, err
 	}
 	d := &demonstration{options: options}
-	defer func() {
-		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
-		defer cancel()
-		err = errors.Join(err, d.stop(stopping))
-	}()
+	report, err := d.run(ctx, captures)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	defer cancel()
+	stopErr := d.stop(stopping)
+	if ctx.Err() != nil {
+		err = ErrInterrupted
+	}
+	return report, errors.Join(err, stopErr)
+}
+
+func (d *demonstration) run(ctx context.Context, captures []capture) (Report, error) {
 	if err := d.start(ctx); err != nil {
 		return Report{}, err
 	}

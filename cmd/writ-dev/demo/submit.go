@@ -59,7 +59,7 @@ func submit(ctx context.Context, client *writ.Client, captures []capture, progre
 			if answered == len(captures)/4 {
 				close(s.first)
 			}
-			if answered%50 == 0 {
+			if answered%50 == 0 && ctx.Err() == nil {
 				progress(fmt.Sprintf("%d of %d captures answered", answered, len(captures)))
 			}
 		}

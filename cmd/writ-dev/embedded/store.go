@@ -80,7 +80,7 @@ func postgresConfig(address string, connections int) (*config.SQL, error) {
 		PluginName:        sqlplugin.PluginNamePGX,
 		ConnectProtocol:   "tcp",
 		ConnectAddr:       net.JoinHostPort(parsed.Hostname(), port),
-		User:              url.QueryEscape(parsed.User.Username()),
+		User:              url.User(parsed.User.Username()).String(),
 		Password:          password,
 		DatabaseName:      url.PathEscape(parsed.Path[min(1, len(parsed.Path)):]),
 		ConnectAttributes: attributes,

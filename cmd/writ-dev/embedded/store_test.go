@@ -19,7 +19,8 @@ func TestADatabaseURLIsTakenApartForTemporal(t *testing.T) {
 
 func TestTwoStoresInMemoryAreTwo(t *testing.T) {
 	t.Parallel()
-	if Memory().executions.DatabaseName == Memory().executions.DatabaseName {
+	first, second := Memory(), Memory()
+	if first.executions.DatabaseName == second.executions.DatabaseName {
 		t.Error("two stores share a name, and so a database")
 	}
 }

@@ -1,0 +1,262 @@
+package writ
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"writ/activities"
+	"writ/intent"
+	"writ/internal/pgtest"
+	"writ/outbox"
+	"writ/policy"
+	"writ/tools"
+	"writ/workflows"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// fakeTemporal answers each started workflow with the next of the given runs.
+type fakeTemporal struct {
+	client.Client // every other method panics
+	runs          []func() (workflows.Result, error)
+	started       []client.StartWorkflowOptions
+}
+
+func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+	run := f.runs[min(len(f.started), len(f.runs)-1)]
+	f.started = append(f.started, o)
+	return fakeRun{run: run}, nil
+}
+
+type fakeRun struct {
+	client.WorkflowRun
+	run func() (workflows.Result, error)
+}
+
+func (r fakeRun) Get(_ context.Context, into any) (err error) {
+	*into.(*workflows.Result), err = r.run()
+	return err
+}
+
+// engine is a client and the activities of a worker over one outbox, without Temporal.
+type engine struct {
+	*Client
+	temporal *fakeTemporal
+	steps    *activities.Activities
+}
+
+func newEngine(t *testing.T) engine {
+	t.Helper()
+	url := pgtest.Schema(t)
+	if err := outbox.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	pool, _ := pgtest.Pool(t, url)
+	spec := tools.Spec{Name: "payments.capture", SideEffectful: true, Idempotent: true}
+	registry, err := tools.NewRegistry(tools.New(spec, func(context.Context, tools.Invocation) (tools.Result, error) {
+		return tools.JSON(map[string]bool{"captured": true})
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine{temporal: &fakeTemporal{}}
+	e.Client = &Client{connection: &connection{pool: pool, temporal: e.temporal}, store: outbox.New(pool)}
+	e.steps = activities.New(activities.Config{Store: e.store, Registry: registry, Policy: policy.NewEngine(nil),
+		TaskQueue: "canary", Worker: "worker-1", Logger: slog.New(slog.DiscardHandler)})
+	published := outbox.Spec{Name: spec.Name, Digest: spec.Digest(), JSON: []byte(`{}`), TaskQueue: "canary"}
+	if err := e.store.PublishSpecs(t.Context(), []outbox.Spec{published}); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// accept commits the row of the request, as a workflow would.
+func (e engine) accept(t *testing.T, r Request) activities.Progress {
+	t.Helper()
+	p, err := r.prepare(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := p.input(t.Context())
+	progress, err := e.steps.Authorize(t.Context(), in)
+	if err == nil {
+		progress, err = e.steps.Persist(t.Context(), activities.PersistInput{Input: in, Decision: progress.Decision})
+	}
+	if err != nil || progress.State != intent.Recorded {
+		t.Fatalf("%+v, %v", progress, err)
+	}
+	return progress
+}
+
+// complete drives the accepted request to its end.
+func (e engine) complete(t *testing.T, r Request) {
+	t.Helper()
+	p, err := r.prepare(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.steps.Invoke(t.Context(), activities.InvokeInput{IntentID: p.id, Tool: r.Tool, Version: 1})
+	if err == nil {
+		_, err = e.steps.Journal(t.Context(), activities.JournalInput{Input: activities.Input{IntentID: p.id}, Evidence: out.Evidence})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var capture = Request{Tool: "payments.capture", RequestKey: "order-4711", Principal: "till-7", Payload: []byte(`{"amount":"12.90"}`)}
+
+func TestAnEndedIntentIsAnsweredWithoutTemporal(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	e.accept(t, capture)
+	e.complete(t, capture)
+	done, err := e.Execute(t.Context(), capture)
+	if err != nil || done.Intent.State != intent.Completed || string(done.Answer.JSON) != `{"captured":true}` || len(e.temporal.started) != 0 {
+		t.Errorf("%+v, %v; started %d", done, err, len(e.temporal.started))
+	}
+	if receipt, err := e.Receipt(t.Context(), done.Intent.ID); err != nil || string(receipt) != string(done.Receipt) {
+		t.Errorf("%s, %v", receipt, err)
+	}
+	accepted, err := e.Submit(t.Context(), capture)
+	if err != nil || accepted.State != intent.Completed {
+		t.Errorf("submitted: %+v, %v", accepted, err)
+	}
+}
+
+func TestAnotherActionUnderTheSameKeyIsAConflictThatRevealsNothing(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	e.accept(t, capture)
+	other := capture
+	other.Payload = []byte(`{"amount":"99.00"}`)
+	for name, ask := range map[string]func() error{
+		"execute": func() error { _, err := e.Execute(t.Context(), other); return err },
+		"submit":  func() error { _, err := e.Submit(t.Context(), other); return err },
+	} {
+		err := ask()
+		if intent.CodeOf(err) != intent.CodeIdempotencyConflict || strings.Contains(err.Error(), "12.90") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(e.temporal.started) != 0 {
+		t.Error("a workflow was started")
+	}
+}
+
+func TestAToolThatNobodyPublishedIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	r := capture
+	r.Tool = "payments.captures"
+	done, err := e.Execute(t.Context(), r)
+	if intent.CodeOf(err) != intent.CodeUnknownTool || done.Intent.RequestKey != "order-4711" {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+func TestARunThatWasStoppedIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	id := intent.IntentID(DefaultTenant, "order-4711")
+	e.temporal.runs = []func() (workflows.Result, error){
+		func() (workflows.Result, error) { return workflows.Result{}, &temporal.TerminatedError{} },
+		func() (workflows.Result, error) {
+			e.accept(t, capture)
+			return workflows.Result{}, temporal.NewCanceledError()
+		},
+		func() (workflows.Result, error) {
+			e.complete(t, capture)
+			return workflows.Result{IntentID: id, State: intent.Completed}, nil
+		},
+	}
+	done, err := e.Execute(t.Context(), capture)
+	if err != nil || done.Intent.State != intent.Completed || len(e.temporal.started) != 3 {
+		t.Errorf("%+v, %v; started %d times", done, err, len(e.temporal.started))
+	}
+	for _, o := range e.temporal.started {
+		if o.ID != workflows.ID(id) || o.TaskQueue != "canary" {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
+func TestARejectionOfTheWorkflowIsTheCallersError(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	e.temporal.runs = []func() (workflows.Result, error){func() (workflows.Result, error) {
+		return workflows.Result{Rejection: &activities.Rejection{Code: intent.CodeInvalidPayload, Message: "no currency", Offset: -1}}, nil
+	}}
+	_, err := e.Execute(t.Context(), capture)
+	var failure *Error
+	if !errors.As(err, &failure) || failure.Code != intent.CodeInvalidPayload || failure.Effect != intent.NotApplied {
+		t.Errorf("%+v", err)
+	}
+}
+
+func TestACallerThatStopsWaitingLearnsWhetherItWasAccepted(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	stopped := func(r Request) *Error {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		e.temporal.runs = []func() (workflows.Result, error){func() (workflows.Result, error) {
+			cancel()
+			return workflows.Result{}, ctx.Err()
+		}}
+		_, err := e.Execute(ctx, r)
+		var failure *Error
+		if !errors.As(err, &failure) || failure.Code != intent.CodeNotYetKnown || failure.Effect != intent.Unknown || !failure.TryAgain {
+			t.Fatalf("%+v", err)
+		}
+		return failure
+	}
+	if said := stopped(capture).Message; !strings.Contains(said, "not known whether") || !strings.Contains(said, `"order-4711"`) {
+		t.Errorf("%s", said)
+	}
+	e.accept(t, capture)
+	if said := stopped(capture).Message; !strings.Contains(said, "was accepted and goes on") {
+		t.Errorf("%s", said)
+	}
+}
+
+func TestAnAnswerThatTemporalDoesNotGiveIsUnknown(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	e.temporal.runs = []func() (workflows.Result, error){func() (workflows.Result, error) {
+		return workflows.Result{}, errors.New("connection refused")
+	}}
+	_, err := e.Execute(t.Context(), capture)
+	var failure *Error
+	if !errors.As(err, &failure) || failure.Code != intent.CodeTemporalUnavailable || failure.Effect != intent.Unknown || !failure.TryAgain {
+		t.Errorf("%+v", err)
+	}
+}
+
+func TestAnIntentIsShownWithWhatHappensNext(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	e.accept(t, capture)
+	v, err := e.Get(t.Context(), intent.IntentID(DefaultTenant, "order-4711"))
+	if err != nil || v.State != intent.Recorded || v.Next.Kind != intent.Invoke || string(v.Payload) != `{"amount":"12.90"}` || v.Class != intent.Keyed || v.Attempts == nil {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if _, err := e.Get(t.Context(), intent.IntentID(DefaultTenant, "nobody")); intent.CodeOf(err) != intent.CodeIntentNotFound {
+		t.Errorf("%v", err)
+	}
+	if _, err := e.Receipt(t.Context(), v.ID); intent.CodeOf(err) != intent.CodeReceiptNotFound {
+		t.Errorf("%v", err)
+	}
+	list, err := e.Tools(t.Context())
+	if err != nil || len(list) != 1 || list[0].TaskQueue != "canary" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}

@@ -1,0 +1,169 @@
+package recovery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"writ/activities"
+	"writ/intent"
+	"writ/internal/pgtest"
+	"writ/outbox"
+	"writ/recovery"
+	"writ/workflows"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// temporalClient keeps what it was asked to start. Starting one of the refused ids fails.
+type temporalClient struct {
+	client.Client // every other method panics
+	mu            sync.Mutex
+	started       []string
+	inputs        []activities.Input
+	options       []client.StartWorkflowOptions
+	refused       map[string]bool
+	each          func()
+}
+
+func (c *temporalClient) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, kind any, args ...any) (client.WorkflowRun, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.each != nil {
+		c.each()
+	}
+	if kind != workflows.Type || len(args) != 1 {
+		return nil, fmt.Errorf("started %v with %v", kind, args)
+	}
+	if c.refused[o.ID] {
+		return nil, errors.New("temporal does not answer")
+	}
+	c.started, c.options, c.inputs = append(c.started, o.ID), append(c.options, o), append(c.inputs, args[0].(activities.Input))
+	return nil, nil
+}
+
+// overdue returns an outbox with n intents whose workflows are lost.
+func overdue(t *testing.T, n int) (*outbox.Store, []outbox.Proposal) {
+	t.Helper()
+	url := pgtest.Schema(t)
+	if err := outbox.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	pool, _ := pgtest.Pool(t, url)
+	store := outbox.New(pool)
+	var proposals []outbox.Proposal
+	for i := range n {
+		key := intent.RequestKey(fmt.Sprintf("order-%d", i))
+		p := outbox.Proposal{Tenant: "acme", RequestKey: key, Principal: "till-7", Tool: "payments.capture", TaskQueue: "canary",
+			Payload: []byte(`{}`), EffectContext: []byte(`{}`), Decision: []byte(`{}`), IdempotencyKey: intent.DeriveKey("acme", "payments.capture", key, 1),
+			Rules: intent.Rules{Class: intent.Keyed, Timeout: time.Second, MaxAttempts: 1}, Traceparent: "00-caller"}
+		if _, err := store.Insert(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		proposals = append(proposals, p)
+	}
+	_, err := pool.Exec(t.Context(), `CREATE OR REPLACE FUNCTION writ_now() RETURNS timestamptz LANGUAGE sql VOLATILE
+		AS $$ SELECT clock_timestamp() + interval '1 hour' $$`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, proposals
+}
+
+func TestALostIntentIsStartedAgainFromItsRowAlone(t *testing.T) {
+	t.Parallel()
+	store, proposals := overdue(t, 1)
+	temporal := &temporalClient{}
+	sweeper := recovery.NewSweeper(store, temporal, slog.New(slog.DiscardHandler))
+	if started, err := sweeper.Sweep(t.Context()); err != nil || started != 1 {
+		t.Fatalf("%d, %v", started, err)
+	}
+	id := proposals[0].ID()
+	if want := (activities.Input{IntentID: id, Traceparent: "00-caller"}); !reflect.DeepEqual(temporal.inputs[0], want) {
+		t.Errorf("input %+v, want %+v", temporal.inputs[0], want)
+	}
+	o := temporal.options[0]
+	if o.ID != workflows.ID(id) || o.TaskQueue != "canary" || o.WorkflowIDConflictPolicy != enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING ||
+		o.WorkflowIDReusePolicy != enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE {
+		t.Errorf("options %+v", o)
+	}
+	// It has its time to make progress before it is taken again.
+	if started, err := sweeper.Sweep(t.Context()); err != nil || started != 0 {
+		t.Errorf("again: %d, %v", started, err)
+	}
+}
+
+func TestOneThatCannotBeStartedDoesNotHoldUpTheRest(t *testing.T) {
+	t.Parallel()
+	store, proposals := overdue(t, 205) // more than two batches
+	temporal := &temporalClient{refused: map[string]bool{}}
+	for _, p := range proposals[:101] { // all of the first batch
+		temporal.refused[workflows.ID(p.ID())] = true
+	}
+	sweeper := recovery.NewSweeper(store, temporal, slog.New(slog.DiscardHandler))
+	if started, err := sweeper.Sweep(t.Context()); err != nil || started != 104 {
+		t.Errorf("started %d of 104, %v", started, err)
+	}
+}
+
+func TestManySweepersStartEachIntentOnce(t *testing.T) {
+	t.Parallel()
+	store, _ := overdue(t, 120)
+	temporal := &temporalClient{}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if _, err := recovery.NewSweeper(store, temporal, slog.New(slog.DiscardHandler)).Sweep(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	seen := map[string]bool{}
+	for _, id := range temporal.started {
+		if seen[id] {
+			t.Errorf("%s was started twice", id)
+		}
+		seen[id] = true
+	}
+	if len(seen) != 120 {
+		t.Errorf("%d were started", len(seen))
+	}
+}
+
+func TestASweeperRunsUntilItsContextEnds(t *testing.T) {
+	t.Parallel()
+	store, _ := overdue(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	temporal := &temporalClient{each: cancel}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		recovery.NewSweeper(store, temporal, slog.New(slog.DiscardHandler)).Run(ctx, time.Millisecond)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("it still runs")
+	}
+	if len(temporal.started) != 1 {
+		t.Errorf("started %v", temporal.started)
+	}
+}
+
+func TestASweepWithoutADatabaseSaysSo(t *testing.T) {
+	t.Parallel()
+	pool, _ := pgtest.Pool(t, "postgres://writ@127.0.0.1:1/writ?connect_timeout=2")
+	_, err := recovery.NewSweeper(outbox.New(pool), &temporalClient{}, slog.New(slog.DiscardHandler)).Sweep(t.Context())
+	if intent.CodeOf(err) != intent.CodeDatabaseUnavailable {
+		t.Errorf("%v", err)
+	}
+}

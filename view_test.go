@@ -1,0 +1,64 @@
+package writ
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"writ/intent"
+)
+
+func TestOnlyACompletedIntentIsNoError(t *testing.T) {
+	t.Parallel()
+	id := intent.IntentID("acme", "order-4711")
+	for name, tc := range map[string]struct {
+		view   Intent
+		code   intent.Code
+		effect intent.Outcome
+		says   []string
+	}{
+		"failed": {Intent{State: intent.Failed, Attempts: []Attempt{{Code: "http_503"}, {Code: "card_declined"}}},
+			intent.CodeFailed, intent.NotApplied, []string{id.String(), "card_declined", "new request key"}},
+		"failed without a code": {Intent{State: intent.Failed}, intent.CodeFailed, intent.NotApplied, []string{id.String()}},
+		"refused": {Intent{State: intent.Refused, Decision: []byte(`{"allow":false,"code":"policy_denied","reason":"not on Sundays"}`)},
+			intent.CodePolicyDenied, intent.NotApplied, []string{"not on Sundays", "nothing was sent"}},
+		"in doubt": {Intent{State: intent.InDoubt, IdempotencyKey: "5f0c8f6a", Next: intent.Step{Reason: intent.ReasonAwaitsPerson}},
+			intent.CodeInDoubt, intent.Unknown, []string{"5f0c8f6a", "may or may not"}},
+		"not ended, by whatever accident": {Intent{State: intent.Invoking}, intent.CodeInDoubt, intent.Unknown, nil},
+	} {
+		tc.view.ID = id
+		err := endError(tc.view)
+		var e *Error
+		if !errors.As(err, &e) || e.Code != tc.code || e.Effect != tc.effect || e.TryAgain {
+			t.Errorf("%s: %+v", name, err)
+			continue
+		}
+		for _, word := range tc.says {
+			if !strings.Contains(e.Message, word) {
+				t.Errorf("%s: %q does not say %q", name, e.Message, word)
+			}
+		}
+	}
+	if err := endError(Intent{State: intent.Completed}); err != nil {
+		t.Errorf("completed: %v", err)
+	}
+	if err := endError(Intent{State: "paused"}); err == nil {
+		t.Error("a state of a later release is taken for completed")
+	}
+}
+
+func TestAnAnswerIsShownAsJSONOnlyIfItIsJSON(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ mediaType, body, want string }{
+		{"application/json", `{"captured":true}`, `{"media_type":"application/json","json":{"captured":true}}`},
+		{"application/json", `{`, `{"media_type":"application/json","body":"ew=="}`},
+		{"text/plain; charset=utf-8", "grün", `{"media_type":"text/plain; charset=utf-8","body":"Z3LDvG4="}`},
+		{"application/octet-stream", "\x00\xff", `{"media_type":"application/octet-stream","body":"AP8="}`},
+	} {
+		shown, err := json.Marshal(answerOf(tc.mediaType, []byte(tc.body)))
+		if err != nil || string(shown) != tc.want {
+			t.Errorf("%s %q: %s, %v", tc.mediaType, tc.body, shown, err)
+		}
+	}
+}

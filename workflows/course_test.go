@@ -1,0 +1,247 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"writ/activities"
+	"writ/intent"
+	"writ/outbox"
+	"writ/workflows"
+)
+
+// TestTheWorkflowObeys runs the courses in testdata/course. Each lists what the activities
+// answer, in order, and prints what the workflow does:
+//
+//	run [from-row]
+//	ACTIVITY: STEP          the activity's progress: persist, answer, invoke, wait, settle, park, stop STATE, reject CODE
+//	invoke: OUTCOME         the attempt's evidence
+//	invoke: nothing, STEP   no attempt was granted
+//	ACTIVITY: down          it fails as a local activity, until it is scheduled as a normal one
+//	invoke: lost            the activity fails
+//
+// Run with -rewrite to write what the workflow does now.
+func TestTheWorkflowObeys(t *testing.T) {
+	t.Parallel()
+	datadriven.Walk(t, "testdata/course", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd != "run" {
+				d.Fatalf(t, "unknown command %q", d.Cmd)
+			}
+			in := input()
+			if d.HasArg("from-row") {
+				in.Request = nil
+			}
+			c := &course{answers: strings.Split(d.Input, "\n")}
+			environment := c.environment()
+			environment.ExecuteWorkflow(workflows.Type, in)
+			return c.told(environment)
+		})
+	})
+}
+
+func input() activities.Input {
+	r := &activities.Request{Tool: "payments.capture", RequestKey: "order-4711", Payload: []byte(`{}`),
+		Context: intent.EffectContext{Tenant: "acme", Principal: "till-7"}}
+	return activities.Input{IntentID: intent.IntentID("acme", "order-4711"), Request: r, Traceparent: "00-caller"}
+}
+
+// course is a run of the workflow with activities that are faked by data.
+type course struct {
+	mu      sync.Mutex
+	answers []string
+	trace   []string
+	version int64
+	// during, if set, is called before each activity answers.
+	during func(activity string)
+}
+
+func (c *course) note(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trace = append(c.trace, fmt.Sprintf(format, args...))
+}
+
+// environment returns a test environment that runs the workflow under its own id.
+func (c *course) environment() *testsuite.TestWorkflowEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	e := suite.NewTestWorkflowEnvironment()
+	e.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.ID(input().IntentID), TaskQueue: "writ", WorkflowTaskTimeout: workflows.TaskTimeout})
+	e.RegisterWorkflowWithOptions(c.workflow, workflow.RegisterOptions{Name: workflows.Type})
+	e.SetOnTimerScheduledListener(func(_ string, d time.Duration) {
+		if d > 500*time.Millisecond { // shorter ones space the tries of a local activity
+			c.note("timer %s", d)
+		}
+	})
+	for name, fake := range map[string]any{
+		activities.NameAuthorize: func(ctx context.Context, in activities.Input) (activities.Progress, error) {
+			return c.step(ctx, in, "")
+		},
+		activities.NamePersist: func(ctx context.Context, in activities.PersistInput) (activities.Progress, error) {
+			return c.step(ctx, in.Input, " under "+string(in.Decision))
+		},
+		activities.NameJournal: func(ctx context.Context, in activities.JournalInput) (activities.Progress, error) {
+			said := ""
+			if in.Evidence != nil {
+				said += fmt.Sprintf(" attempt %d %s", in.Evidence.Attempt, in.Evidence.Outcome)
+			}
+			if in.Decision != nil {
+				said += " under " + string(in.Decision)
+			}
+			return c.step(ctx, in.Input, said)
+		},
+		activities.NameInvoke: c.invoke,
+	} {
+		e.RegisterActivityWithOptions(fake, activity.RegisterOptions{Name: name})
+	}
+	return e
+}
+
+// workflow is ToolExecute; it notes what stands in the Temporal UI at the end.
+func (c *course) workflow(ctx workflow.Context, in activities.Input) (workflows.Result, error) {
+	result, err := workflows.ToolExecute(ctx, in)
+	shown := workflow.GetTypedSearchAttributes(ctx)
+	for _, name := range []string{"WritTool", "WritTenant", "WritRequestKey", "WritState"} {
+		if value, ok := shown.GetKeyword(temporal.NewSearchAttributeKeyKeyword(name)); ok {
+			c.note("%s = %s", name, value)
+		}
+	}
+	return result, err
+}
+
+// next is the answer that the data has for the activity.
+func (c *course) next(ctx context.Context) (answer string, err error) {
+	info := activity.GetInfo(ctx)
+	if c.during != nil {
+		c.during(info.ActivityType.Name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.answers) == 0 {
+		return "", temporal.NewNonRetryableApplicationError("the course has no more answers", "course", nil)
+	}
+	name, answer, _ := strings.Cut(c.answers[0], ": ")
+	if name != info.ActivityType.Name {
+		return "", temporal.NewNonRetryableApplicationError(fmt.Sprintf("the course expects %s and not %s", name, info.ActivityType.Name), "course", nil)
+	}
+	if answer == "down" && info.IsLocalActivity {
+		return "", errors.New("the database does not answer")
+	}
+	c.answers = c.answers[1:]
+	if answer == "down" {
+		_, answer, _ = strings.Cut(c.answers[0], ": ")
+		c.answers = c.answers[1:]
+	}
+	return answer, nil
+}
+
+func (c *course) step(ctx context.Context, in activities.Input, said string) (activities.Progress, error) {
+	answer, err := c.next(ctx)
+	if err != nil {
+		return activities.Progress{}, err
+	}
+	info := activity.GetInfo(ctx)
+	how, from := "local ", " from the row"
+	if !info.IsLocalActivity {
+		how = "normal "
+	}
+	if in.Request != nil {
+		from = " with the request"
+	}
+	c.note("%s%s%s%s", how, info.ActivityType.Name, from, said)
+	return c.progress(answer), nil
+}
+
+func (c *course) invoke(ctx context.Context, in activities.InvokeInput) (activities.InvokeOutput, error) {
+	answer, err := c.next(ctx)
+	if err != nil {
+		return activities.InvokeOutput{}, err
+	}
+	info := activity.GetInfo(ctx)
+	how, what := "normal", fmt.Sprintf("version %d", in.Version)
+	if info.IsLocalActivity {
+		how = "local"
+	}
+	if in.Answer != nil {
+		what = "without a row"
+	}
+	c.note("%s invoke %s, %s, heartbeats %s, trace %s", how, in.Tool, what, info.HeartbeatTimeout, in.Traceparent)
+	if answer == "lost" {
+		return activities.InvokeOutput{}, errors.New("the worker is lost")
+	}
+	if step, ok := strings.CutPrefix(answer, "nothing, "); ok {
+		return activities.InvokeOutput{Progress: c.progress(step)}, nil
+	}
+	return activities.InvokeOutput{Evidence: &outbox.Evidence{Attempt: 1, Outcome: intent.Outcome(answer)}}, nil
+}
+
+// progress makes what an activity answers of the data's words.
+func (c *course) progress(answer string) activities.Progress {
+	kind, detail, _ := strings.Cut(answer, " ")
+	p := activities.Progress{
+		Step:      intent.Step{Kind: intent.StepKind(kind), Reason: "because"},
+		Labels:    activities.Labels{Tool: "payments.capture", Tenant: "acme", RequestKey: "order-4711"},
+		TimeoutMS: 60_000, HeartbeatMS: 2_000,
+	}
+	if kind == string(activities.StepPersist) || kind == string(activities.StepAnswer) {
+		p.Decision = []byte(`{"allow":true}`)
+		return p
+	}
+	if kind == string(activities.StepReject) {
+		p.Rejection = &activities.Rejection{Code: intent.Code(detail), Message: "no"}
+		return p
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version++
+	p.Version, p.State, p.Traceparent = c.version, intent.Invoking, "00-row"
+	if kind == string(intent.Stop) {
+		p.State = intent.State(detail)
+	}
+	if kind == string(intent.Wait) {
+		p.WaitMS = 1500
+	}
+	return p
+}
+
+// told is what the workflow did and how it ended.
+func (c *course) told(e *testsuite.TestWorkflowEnvironment) string {
+	c.mu.Lock()
+	lines := c.trace
+	c.mu.Unlock()
+	var result workflows.Result
+	switch err := e.GetWorkflowResult(&result); {
+	case !e.IsWorkflowCompleted():
+		lines = append(lines, "it did not end")
+	case err != nil:
+		why := err.Error()
+		var application *temporal.ApplicationError
+		if errors.As(err, &application) {
+			why = application.Message()
+		}
+		lines = append(lines, "failed: "+why)
+	case result.Rejection != nil:
+		lines = append(lines, fmt.Sprintf("rejected: %s", result.Rejection.Code))
+	default:
+		lines = append(lines, "result: "+string(result.State))
+	}
+	if len(c.answers) > 0 {
+		lines = append(lines, fmt.Sprintf("never asked for: %q", c.answers))
+	}
+	return strings.Join(lines, "\n")
+}
