@@ -138,10 +138,13 @@ func (c *Client) find(ctx context.Context, p prepared) (queue string, row *outbo
 	if err == nil {
 		return found.TaskQueue, &found, p.sameAs(found)
 	}
-	if intent.CodeOf(err) != intent.CodeIntentNotFound {
-		return "", nil, err
+	var spec outbox.Spec
+	if intent.CodeOf(err) == intent.CodeIntentNotFound {
+		spec, err = c.store.Spec(ctx, p.request.Tool)
 	}
-	spec, err := c.store.Spec(ctx, p.request.Tool)
+	if err != nil && gaveUp(ctx) {
+		err = c.unanswered(ctx, p, err)
+	}
 	return spec.TaskQueue, nil, err
 }
 

@@ -1,6 +1,7 @@
 package writ
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,7 +30,8 @@ type Request struct {
 	// RequestKey is the caller's own name for this logical action, unique in its tenant:
 	// 1 to 255 printable ASCII bytes. The same key again gives the first answer and sends
 	// nothing. Empty: the request is an action of its own, under a key that is minted
-	// before any I/O and returned with the intent.
+	// before any I/O and returned with the intent, also when the call fails. Whoever may
+	// have to ask again mints the key first, with [NewRequestKey].
 	RequestKey string
 	// Tenant is whose action it is. Default: "default".
 	Tenant string
@@ -73,6 +75,10 @@ func (r Request) prepare(detached bool) (prepared, error) {
 	if err != nil {
 		return prepared{}, err
 	}
+	if escaped := escapedSize(payload); escaped > maxEscaped {
+		return prepared{}, intent.Errorf(intent.CodePayloadTooLarge,
+			"the payload takes %d bytes with its <, > and & escaped, and %d are allowed; make it smaller", escaped, maxEscaped)
+	}
 	return prepared{
 		id: intent.IntentID(r.Tenant, key),
 		request: activities.Request{
@@ -85,10 +91,27 @@ func (r Request) prepare(detached bool) (prepared, error) {
 	}, nil
 }
 
+// maxEscaped bounds the payload as Temporal's JSON carries it. Temporal refuses a start of
+// over 2 MiB (limit.blobSize.error), and the rest of the request needs a few hundred bytes.
+const maxEscaped = 2<<20 - 64<<10
+
+// escapedSize is the payload's size with the six-byte escapes that encoding/json, and so
+// Temporal's converter, puts in place of <, >, &, U+2028 and U+2029.
+func escapedSize(payload []byte) int {
+	size := len(payload) + 5*(bytes.Count(payload, []byte("<"))+bytes.Count(payload, []byte(">"))+bytes.Count(payload, []byte("&")))
+	return size + 3*(bytes.Count(payload, []byte("\u2028"))+bytes.Count(payload, []byte("\u2029")))
+}
+
 func (r Request) key() (intent.RequestKey, error) {
 	if r.RequestKey != "" {
-		return intent.RequestKey(r.RequestKey), intent.CheckCallerKey(r.RequestKey)
+		return intent.RequestKey(r.RequestKey), intent.CheckRequestKey(r.RequestKey)
 	}
+	return NewRequestKey()
+}
+
+// NewRequestKey mints the random key of an action that its caller has no name for. Nobody
+// else will be given it, so it may be kept and used again to join the same intent.
+func NewRequestKey() (intent.RequestKey, error) {
 	random, err := uuid.NewRandom()
 	if err != nil {
 		return "", fmt.Errorf("mint a request key: %w", err)

@@ -1,6 +1,7 @@
 package writ
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -24,11 +25,12 @@ func TestARequestIsCheckedBeforeAnyIO(t *testing.T) {
 		"a process with a space": {func(r *Request) { r.Process = "order flow" }, intent.CodeInvalidName},
 		"a run that ends in dot": {func(r *Request) { r.Run = "run." }, intent.CodeInvalidName},
 		"a key of Writ's own":    {func(r *Request) { r.RequestKey = "writ:auto:x" }, intent.CodeReservedRequestKey},
-		"a minted key":           {func(r *Request) { r.RequestKey = "writ:auto:5f0c8f6a-0000-8000-8000-000000000000" }, intent.CodeReservedRequestKey},
 		"a key too long":         {func(r *Request) { r.RequestKey = strings.Repeat("k", 256) }, intent.CodeInvalidRequestKey},
 		"a payload of no kind":   {func(r *Request) { r.Payload = []byte("amount=1") }, intent.CodeInvalidJSON},
 		"a payload with a twin":  {func(r *Request) { r.Payload = []byte(`{"a":1,"\u0061":2}`) }, intent.CodeDuplicateMember},
 		"a list as payload":      {func(r *Request) { r.Payload = []byte(`[]`) }, intent.CodePayloadNotObject},
+		"too much to escape": {func(r *Request) { r.Payload = []byte(`{"a":"` + strings.Repeat("<", 400_000) + `"}`) },
+			intent.CodePayloadTooLarge},
 	} {
 		r := good
 		tc.change(&r)
@@ -36,6 +38,29 @@ func TestARequestIsCheckedBeforeAnyIO(t *testing.T) {
 		var e *Error
 		if !errors.As(err, &e) || e.Code != tc.code || e.Effect != intent.NotApplied || e.TryAgain || e.Message == "" {
 			t.Errorf("%s: %v, want code %s", name, err, tc.code)
+		}
+	}
+}
+
+func TestAMintedKeyJoinsItsOwnIntent(t *testing.T) {
+	t.Parallel()
+	key, err := NewRequestKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Request{Tool: "echo", Principal: "till-7", RequestKey: string(key)}
+	p, err := r.prepare(false)
+	if err != nil || p.id != intent.IntentID(DefaultTenant, key) {
+		t.Errorf("%s: %s, %v", key, p.id, err)
+	}
+}
+
+func TestTheEscapedSizeIsTheOneThatTemporalCarries(t *testing.T) {
+	t.Parallel()
+	for _, payload := range []string{`{}`, `{"a":"<b>&amp;"}`, "{\"a\":\"\u2028\u2029 é\"}"} {
+		carried, err := json.Marshal(json.RawMessage(payload))
+		if err != nil || len(carried) != escapedSize([]byte(payload)) {
+			t.Errorf("%s: %d bytes counted, %d carried (%v)", payload, escapedSize([]byte(payload)), len(carried), err)
 		}
 	}
 }

@@ -79,9 +79,15 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 	return InvokeOutput{Progress: progressOf(row), Evidence: &ev}, nil
 }
 
-// claim asks for the attempt. The token is drawn once: the statement may be repeated after
+// claimTimeout is how long a claim may wait for the row's lock and for the database.
+const claimTimeout = 10 * time.Second
+
+// claim asks for the attempt. It does not follow the activity's context: one that ended
+// during the COMMIT would leave a claim behind of which nothing was sent. The token is drawn once: the statement may be repeated after
 // a lost answer and recognizes its own grant.
 func (a *Activities) claim(ctx context.Context, tool tools.Registered, in InvokeInput) (outbox.Claim, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+	defer cancel()
 	token, err := uuid.NewRandom()
 	if err != nil {
 		return outbox.Claim{}, fmt.Errorf("claim token: %w", err)

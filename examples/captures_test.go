@@ -43,7 +43,7 @@ func TestCapturesAreTwoHundredDifferentOnesThatTheEngineTakes(t *testing.T) {
 		var p payment
 		decodeStrictly(t, number, c.Payload, &p)
 
-		if err := intent.CheckCallerKey(c.RequestKey); err != nil {
+		if err := intent.CheckRequestKey(c.RequestKey); err != nil {
 			t.Errorf("line %d: %v", number, err)
 		}
 		if _, err := intent.CanonicalPayload(c.Payload, intent.MaxPayload); err != nil {

@@ -70,21 +70,9 @@ func CheckRequestKey(s string) error {
 	return nil
 }
 
-// CheckCallerKey is CheckRequestKey for a key that a caller chose: all of the
-// reserved namespace is CodeReservedRequestKey, so that nobody can take a name that
-// Writ is going to give.
-func CheckCallerKey(s string) error {
-	if err := CheckRequestKey(s); err != nil {
-		return err
-	}
-	if strings.HasPrefix(s, ReservedPrefix) {
-		return reserved(s)
-	}
-	return nil
-}
-
 // MintedRequestKey is the key of a request whose caller gave none: an action of its
-// own. u is random and is drawn before any I/O, so that retries send the same key.
+// own. u is random and is drawn before any I/O, so that retries send the same key. A
+// caller may send it again; nobody can take one that Writ is going to give.
 func MintedRequestKey(u uuid.UUID) RequestKey {
 	return RequestKey(mintedPrefix + u.String())
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"writ/intent"
-	"writ/internal/invocation"
 )
 
 // Failure is an error that says what is known of the effect. Make one with [NotApplied]
@@ -59,17 +58,14 @@ func (f *Failure) Error() string {
 // Unwrap returns Err.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Classify returns what err says of the effect of a tool of class c. A payload that
-// Invocation.Decode does not take was not sent. A bare error of a side-effectful tool is
-// unknown; one of a read is a definite failure.
+// Classify returns what err says of the effect of a tool of class c. A bare error of a
+// side-effectful tool is unknown, because only the tool knows what it did before it; one
+// of a read is a definite failure.
 func Classify(c intent.Class, err error) *Failure {
 	var f *Failure
-	var payload *invocation.PayloadError
 	switch {
 	case errors.As(err, &f):
 		return f
-	case errors.As(err, &payload):
-		return NotApplied(err).WithCode(string(intent.CodeInvalidPayload)).AsFinal()
 	case c == intent.Read:
 		return NotApplied(err).WithCode("tool_error")
 	default:

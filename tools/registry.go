@@ -25,6 +25,9 @@ type Registry struct {
 func NewRegistry(list ...Tool) (*Registry, error) {
 	r := &Registry{byName: make(map[string]Registered, len(list))}
 	for _, t := range list {
+		if t == nil {
+			return nil, intent.Errorf(intent.CodeInvalidSpec, "a tool is nil; register only tools that were made")
+		}
 		spec := t.Spec()
 		if err := spec.check(); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/user"
@@ -71,7 +72,7 @@ failure is {"error":{"code","message","effect","try_again"},…} with what is kn
 func (f *executeFlags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if given("key") {
-		if err := intent.CheckCallerKey(f.key); err != nil {
+		if err := intent.CheckRequestKey(f.key); err != nil {
 			return err
 		}
 	}
@@ -111,6 +112,16 @@ func (p *program) execute(ctx context.Context, tool string, f executeFlags) erro
 		return err
 	}
 	defer client.Close()
+	if f.key == "" {
+		// Shown before anything is sent: a terminal that dies must not lose the name of
+		// what may have been accepted.
+		key, err := writ.NewRequestKey()
+		if err != nil {
+			return err
+		}
+		f.key = string(key)
+		fmt.Fprintf(p.stderr, "writ: request key %s; the same command with --key %s joins this intent\n", key, key)
+	}
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
@@ -125,24 +136,24 @@ func (p *program) execute(ctx context.Context, tool string, f executeFlags) erro
 	stop := p.showProgress(ctx, client, request)
 	done, err := client.Execute(ctx, request)
 	stop()
-	return p.printExecution(done, err, f.key == "")
+	return p.printExecution(done, err)
 }
 
 func (p *program) submit(ctx context.Context, client *writ.Client, request writ.Request) error {
 	accepted, err := client.Submit(ctx, request)
 	if err != nil {
-		return &executionError{cause: err, execution: writ.Execution{Intent: accepted}, minted: request.RequestKey == ""}
+		return &executionError{cause: err, execution: writ.Execution{Intent: accepted}}
 	}
 	return p.print(accepted, func(w io.Writer) { writeAccepted(w, accepted) })
 }
 
 // printExecution prints an intent that ended or is parked. What did not complete is the
 // command's error.
-func (p *program) printExecution(done writ.Execution, err error, minted bool) error {
+func (p *program) printExecution(done writ.Execution, err error) error {
 	if err == nil {
 		return p.print(done, func(w io.Writer) { writeExecution(w, done) })
 	}
-	failure := &executionError{cause: err, execution: done, minted: minted}
+	failure := &executionError{cause: err, execution: done}
 	if p.output == outputText && done.Intent.State != "" {
 		if err := p.print(nil, func(w io.Writer) { writeExecution(w, done) }); err != nil {
 			p.log.Error("the intent could not be shown", "error", err)

@@ -59,7 +59,7 @@ func TestADatabaseThatDoesNotAnswerExits1AndShowsTheKey(t *testing.T) {
 		if f.Intent.ID == "" || !strings.HasPrefix(f.Intent.RequestKey, intent.ReservedPrefix) {
 			t.Errorf("%s: the minted key is not shown: %s", detach, r.stdout)
 		}
-		if !strings.Contains(r.stderr, f.Intent.RequestKey) || !strings.Contains(r.stderr, "do not repeat this command") {
+		if !strings.Contains(r.stderr, f.Intent.RequestKey) || !strings.Contains(r.stderr, "--key "+f.Intent.RequestKey) {
 			t.Errorf("%s: standard error does not say how to go on: %s", detach, r.stderr)
 		}
 	}

@@ -16,8 +16,6 @@ import (
 type executionError struct {
 	cause     error
 	execution writ.Execution
-	// minted says that the request key was not the user's own.
-	minted bool
 }
 
 func (e *executionError) Error() string { return e.cause.Error() }
@@ -54,12 +52,8 @@ func (e *executionError) hints(code intent.Code) []string {
 		return nil
 	}
 	hints := []string{fmt.Sprintf("request key %q; `writ intent get %s` tells how it stands", v.RequestKey, v.ID)}
-	switch {
-	case code == intent.CodeInDoubt:
-	case e.minted:
-		hints = append(hints, "do not repeat this command before you have looked: it had no --key, so it would ask for another action")
-	default:
-		hints = append(hints, "the same command with the same --key is safe: it joins this intent")
+	if code != intent.CodeInDoubt {
+		hints = append(hints, fmt.Sprintf("the same command with --key '%s' is safe: it joins this intent", v.RequestKey))
 	}
 	return hints
 }

@@ -85,11 +85,10 @@ func TestAnOpenEndSaysHowToGoOn(t *testing.T) {
 		want []string
 		not  string
 	}{
-		"own key":    {executionError{execution: known}, intent.CodeNotYetKnown, []string{"writ intent get " + known.Intent.ID.String(), "the same command with the same --key is safe"}, "do not repeat"},
-		"minted key": {executionError{execution: known, minted: true}, intent.CodeTemporalUnavailable, []string{"writ intent get", "do not repeat this command"}, "is safe"},
-		"in doubt":   {executionError{execution: known}, intent.CodeInDoubt, []string{"writ intent get"}, "is safe"},
-		"failed":     {executionError{execution: known}, intent.CodeFailed, nil, "writ intent get"},
-		"no intent":  {executionError{}, intent.CodeDatabaseUnavailable, nil, "writ intent get"},
+		"own key":   {executionError{execution: known}, intent.CodeNotYetKnown, []string{"writ intent get " + known.Intent.ID.String(), "the same command with --key 'order-1' is safe"}, "do not repeat"},
+		"in doubt":  {executionError{execution: known}, intent.CodeInDoubt, []string{"writ intent get"}, "is safe"},
+		"failed":    {executionError{execution: known}, intent.CodeFailed, nil, "writ intent get"},
+		"no intent": {executionError{}, intent.CodeDatabaseUnavailable, nil, "writ intent get"},
 	} {
 		var stderr bytes.Buffer
 		p := &program{stdout: io.Discard, stderr: &stderr, output: outputText}

@@ -41,25 +41,16 @@ func (i Invocation) Tool() string { return i.f.Tool }
 // authorized.
 func (i Invocation) Payload() []byte { return bytes.Clone(i.f.Payload) }
 
-// Decode unmarshals the payload into v with encoding/json. Its error is a *PayloadError:
-// a tool that returns it says that nothing was sent.
+// Decode unmarshals the payload into v with encoding/json. The error does not say what
+// happened, because only the tool knows whether it sent something before: it returns
+// tools.NotApplied(err).AsFinal() if it did not. A tools.Validator is the better place,
+// since it refuses the payload before anything is written.
 func (i Invocation) Decode(v any) error {
 	if err := json.Unmarshal(i.f.Payload, v); err != nil {
-		return &PayloadError{Tool: i.f.Tool, Err: err}
+		return fmt.Errorf("payload of %s: %w", i.f.Tool, err)
 	}
 	return nil
 }
-
-// PayloadError says that a payload is not what the tool takes.
-type PayloadError struct {
-	Tool string
-	Err  error
-}
-
-func (e *PayloadError) Error() string { return fmt.Sprintf("payload of %s: %v", e.Tool, e.Err) }
-
-// Unwrap returns Err.
-func (e *PayloadError) Unwrap() error { return e.Err }
 
 // Context returns who asked, and from where.
 func (i Invocation) Context() intent.EffectContext { return i.f.Context }

@@ -90,7 +90,7 @@ func (c *Client) Do(ctx context.Context, inv tools.Invocation, req Request) (Res
 	if err != nil {
 		return Response{}, tools.NotApplied(fmt.Errorf("make the request: %w", err)).WithCode("invalid_request").AsFinal()
 	}
-	if c.now().After(p.sendBy) { // spares the connection; what counts is the check at the first byte
+	if passed(c.now(), p.sendBy) { // spares the connection; what counts is the check at the first byte
 		return Response{}, tools.NotApplied(errTooLate).WithCode(codeNotSent)
 	}
 	// RoundTrip and not http.Client: it neither follows redirects nor keeps cookies.

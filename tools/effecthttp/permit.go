@@ -48,13 +48,19 @@ func (p *permit) allow(c *gatedConn) error {
 		return errSecondSend
 	case p.withdrawn:
 		return errWithdrawn
-	case p.now().After(p.sendBy):
+	case passed(p.now(), p.sendBy):
 		p.late = true
 		return errTooLate
 	default:
 		p.used = c
 		return nil
 	}
+}
+
+// passed reports whether t lies before now by the monotonic clock or by the wall clock:
+// the monotonic one stands still while a machine is suspended, and the lease does not.
+func passed(now, t time.Time) bool {
+	return now.After(t) || now.Round(0).After(t.Round(0))
 }
 
 // withdraw ends the permit and tells whether the request may have been sent. If not, it
