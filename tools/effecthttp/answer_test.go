@@ -236,6 +236,7 @@ func TestAClientOrRequestThatCannotBeMeantIsRefused(t *testing.T) {
 			t.Errorf("%q: %v", base, err)
 		}
 	}
+	//lint:ignore SA1019 it must be refused
 	deprecated := &http.Transport{Dial: new(net.Dialer).Dial}
 	if _, err := New(Config{BaseURL: "http://provider", Transport: deprecated}); err == nil {
 		t.Error("a transport with Dial is taken")
