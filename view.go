@@ -173,7 +173,8 @@ func (v Intent) lastWord() string {
 // Receipt returns the stored bytes of the intent's receipt, canonical JSON of a
 // receipts.Receipt, or an error with code receipt_not_found.
 func (c *Client) Receipt(ctx context.Context, id intent.ID) (json.RawMessage, error) {
-	return receipts.Get(ctx, c.pool, id)
+	body, err := receipts.Get(ctx, c.pool, id)
+	return body, outbox.DatabaseError(err)
 }
 
 // Tools lists the tools in force, ordered by name.

@@ -85,6 +85,12 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 	return &Worker{connection: conn, cfg: cfg, registry: registry, store: outbox.New(conn.pool), ready: make(chan struct{})}, nil
 }
 
+// Identity names the process in claims and in the Temporal UI.
+func (w *Worker) Identity() string { return w.cfg.Identity }
+
+// TaskQueue is the Temporal task queue that the worker polls.
+func (w *Worker) TaskQueue() string { return w.cfg.TaskQueue }
+
 // Ready is closed when the worker's tools are published and it polls for work.
 func (w *Worker) Ready() <-chan struct{} { return w.ready }
 

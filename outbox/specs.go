@@ -43,10 +43,10 @@ func (s *Store) Specs(ctx context.Context) ([]Spec, error) {
 		FROM tool_specs ORDER BY name, published_at DESC, digest`
 	rows, err := s.pool.Query(ctx, query)
 	if err != nil {
-		return nil, databaseError(err)
+		return nil, DatabaseError(err)
 	}
 	specs, err := pgx.CollectRows(rows, scanSpec)
-	return specs, databaseError(err)
+	return specs, DatabaseError(err)
 }
 
 // Spec returns the tool in force of exactly that name, or an error with code
@@ -57,11 +57,11 @@ func (s *Store) Spec(ctx context.Context, name string) (Spec, error) {
 		FROM tool_specs WHERE name = $1 ORDER BY published_at DESC, digest LIMIT 1`
 	rows, err := s.pool.Query(ctx, query, name)
 	if err != nil {
-		return Spec{}, databaseError(err)
+		return Spec{}, DatabaseError(err)
 	}
 	specs, err := pgx.CollectRows(rows, scanSpec)
 	if err != nil {
-		return Spec{}, databaseError(err)
+		return Spec{}, DatabaseError(err)
 	}
 	if len(specs) == 0 {
 		return Spec{}, intent.Errorf(intent.CodeUnknownTool,

@@ -40,11 +40,11 @@ const (
 // within runs fn in a transaction that was begun with the statement begin.
 func (s *Store) within(ctx context.Context, begin string, fn func(tx pgx.Tx) error) error {
 	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: begin}, fn)
-	return databaseError(err)
+	return DatabaseError(err)
 }
 
-// databaseError gives an error of PostgreSQL its code. Errors that have one pass.
-func databaseError(err error) error {
+// DatabaseError gives an error of PostgreSQL its code. Errors that have one pass.
+func DatabaseError(err error) error {
 	var known *intent.Error
 	if err == nil || errors.As(err, &known) {
 		return err
@@ -76,7 +76,7 @@ type querier interface {
 // Load returns the intent, or an error with code intent_not_found.
 func (s *Store) Load(ctx context.Context, id intent.ID) (Row, error) {
 	row, err := load(ctx, s.pool, id)
-	return row, databaseError(err)
+	return row, DatabaseError(err)
 }
 
 // load reads an intent and its attempts in one statement, so in one snapshot.
@@ -182,7 +182,7 @@ func lockRow(ctx context.Context, tx pgx.Tx, id intent.ID) (Row, error) {
 // Payload returns the canonical payload of the intent.
 func (s *Store) Payload(ctx context.Context, id intent.ID) ([]byte, error) {
 	payload, err := payload(ctx, s.pool, id)
-	return payload, databaseError(err)
+	return payload, DatabaseError(err)
 }
 
 func payload(ctx context.Context, q querier, id intent.ID) ([]byte, error) {
@@ -205,5 +205,5 @@ func (s *Store) Result(ctx context.Context, id intent.ID) (mediaType string, bod
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil, nil
 	}
-	return mediaType, body, databaseError(err)
+	return mediaType, body, DatabaseError(err)
 }

@@ -33,8 +33,8 @@ func newExecuteCommand(p *program) *cobra.Command {
 
 --key is your own name for this one action, an order number for instance. The same key with
 the same payload again gives the first answer and sends nothing; with another payload it
-exits 7. Without --key every call is an action of its own, so give one to whatever may be
-repeated.
+exits 7. Without --key every call is an action of its own, under a new key that standard error
+shows before anything is sent: give it to --key to ask for the same action again.
 
 An intent that was accepted goes on when this command is interrupted or times out; the same
 command with the same --key waits for it again. --detach returns as soon as the intent is
@@ -140,7 +140,9 @@ func (p *program) execute(ctx context.Context, tool string, f executeFlags) erro
 }
 
 func (p *program) submit(ctx context.Context, client *writ.Client, request writ.Request) error {
+	stop := p.showProgress(ctx, client, request) // with no worker about, nobody commits the intent
 	accepted, err := client.Submit(ctx, request)
+	stop()
 	if err != nil {
 		return &executionError{cause: err, execution: writ.Execution{Intent: accepted}}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -53,10 +54,14 @@ func (e *executionError) hints(code intent.Code) []string {
 	}
 	hints := []string{fmt.Sprintf("request key %q; `writ intent get %s` tells how it stands", v.RequestKey, v.ID)}
 	if code != intent.CodeInDoubt {
-		hints = append(hints, fmt.Sprintf("the same command with --key '%s' is safe: it joins this intent", v.RequestKey))
+		hints = append(hints, fmt.Sprintf("the same command with --key %s is safe: it joins this intent", shellWord(string(v.RequestKey))))
 	}
 	return hints
 }
+
+// shellWord quotes text so that a POSIX shell reads it as one word. A request key may hold
+// spaces and quotes.
+func shellWord(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func writeAccepted(w io.Writer, v writ.Intent) {
 	var b block

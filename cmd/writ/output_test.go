@@ -104,3 +104,15 @@ func TestAnOpenEndSaysHowToGoOn(t *testing.T) {
 		}
 	}
 }
+
+func TestAKeyIsQuotedForTheShell(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"order-1":   `'order-1'`,
+		"it's $one": `'it'\''s $one'`,
+	} {
+		if got := shellWord(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

@@ -17,7 +17,8 @@ import (
 const progressEvery = time.Second
 
 // showProgress keeps one line on a terminal while the request is waited for, until stop is
-// called; stop removes it. Where standard error is no terminal it does nothing.
+// called; stop removes it. The request has a key. Where standard error is no terminal it does
+// nothing.
 func (p *program) showProgress(ctx context.Context, client *writ.Client, request writ.Request) (stop func()) {
 	file, ok := p.stderr.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -25,17 +26,14 @@ func (p *program) showProgress(ctx context.Context, client *writ.Client, request
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ticker := time.NewTicker(progressEvery)
-	line := progress{w: p.stderr, tool: request.Tool, began: time.Now(), state: func() intent.State { return "" }}
-	if request.RequestKey != "" {
-		id := intent.IntentID(request.Tenant, intent.RequestKey(request.RequestKey))
-		line.state = func() intent.State {
-			v, err := client.Get(ctx, id)
-			if err != nil {
-				return "" // not there yet, or not to be asked now: the wait itself will tell
-			}
-			return v.State
+	id := intent.IntentID(request.Tenant, intent.RequestKey(request.RequestKey))
+	line := progress{w: p.stderr, tool: request.Tool, began: time.Now(), state: func() intent.State {
+		v, err := client.Get(ctx, id)
+		if err != nil {
+			return "" // not there yet, or not to be asked now: the wait itself will tell
 		}
-	}
+		return v.State
+	}}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -70,16 +70,6 @@ func (f *workerFlags) fromEnvironment() {
 			*setting.value = os.Getenv(setting.name)
 		}
 	}
-	if f.taskQueue == "" {
-		f.taskQueue = writ.DefaultTaskQueue
-	}
-	if f.identity == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		f.identity = fmt.Sprintf("%d@%s", os.Getpid(), host)
-	}
 }
 
 func (p *program) work(ctx context.Context, f workerFlags) error {
@@ -104,7 +94,7 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	if err != nil {
 		return err
 	}
-	return p.host(ctx, worker, readiness{Ready: true, Identity: f.identity, PID: os.Getpid(), TaskQueue: f.taskQueue, Tools: names(list)})
+	return p.host(ctx, worker, readiness{Ready: true, Identity: worker.Identity(), PID: os.Getpid(), TaskQueue: worker.TaskQueue(), Tools: names(list)})
 }
 
 // sampleTools returns the tools that the flags ask for.
