@@ -71,7 +71,7 @@ lint-format:
 
 .PHONY: lint-root
 lint-root: linters
-	@echo '== go vet, staticcheck, exhaustive, workflowcheck: root module'
+	@echo '== go vet, staticcheck, exhaustive, workflowcheck: root module (a minute the first time)'
 	@go vet ./...
 	@$(LINTERS)/staticcheck ./...
 	@$(LINTERS)/exhaustive -typeonly '^writ[/.]' ./...
@@ -79,7 +79,7 @@ lint-root: linters
 
 .PHONY: lint-dev
 lint-dev: linters
-	@echo '== go vet, staticcheck: $(DEV)'
+	@echo '== go vet, staticcheck: $(DEV) (three to five minutes the first time: they read the Temporal server too)'
 	@cd $(DEV) && go vet ./...
 	@cd $(DEV) && $(LINTERS)/staticcheck ./...
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -53,19 +54,19 @@ func (c *Client) Submit(ctx context.Context, r Request) (Intent, error) {
 }
 
 func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
-	queue, row, err := c.find(ctx, p)
-	if err != nil || row != nil {
-		return value(row), err
+	queue, row, found, err := c.find(ctx, p)
+	if err != nil || found {
+		return row, err
 	}
-	start := c.temporal.NewWithStartWorkflowOperation(workflows.StartOptions(p.id, queue, p.labels()), workflows.Type, p.input(ctx))
+	start := c.temporal.NewWithStartWorkflowOperation(workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
 	handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: start,
 		UpdateOptions: client.UpdateWorkflowOptions{
-			WorkflowID: p.workflowID(), UpdateName: workflows.UpdateAccepted, WaitForStage: client.WorkflowUpdateStageCompleted,
+			WorkflowID: workflows.ID(p.id), UpdateName: workflows.UpdateAccepted, WaitForStage: client.WorkflowUpdateStageCompleted,
 		},
 	})
 	if err != nil {
-		return outbox.Row{}, c.unanswered(ctx, p, err)
+		return outbox.Row{}, c.notStarted(ctx, p, err)
 	}
 	var accepted workflows.Accepted
 	if err := handle.Get(ctx, &accepted); err != nil {
@@ -99,27 +100,27 @@ func (c *Client) Execute(ctx context.Context, r Request) (Execution, error) {
 // was terminated or reset under its waiter is a crash: the next run goes on from the row.
 func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 	for {
-		queue, row, err := c.find(ctx, p)
+		queue, row, found, err := c.find(ctx, p)
 		if err != nil {
 			return outbox.Row{}, err
 		}
-		if row != nil && row.Next().Kind == intent.Stop {
-			return *row, nil
+		if found && row.Next().Kind == intent.Stop {
+			return row, nil
 		}
-		run, err := c.temporal.ExecuteWorkflow(ctx, workflows.StartOptions(p.id, queue, p.labels()), workflows.Type, p.input(ctx))
+		run, err := c.temporal.ExecuteWorkflow(ctx, workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
 		if err != nil {
-			return outbox.Row{}, c.unanswered(ctx, p, err)
+			return outbox.Row{}, c.notStarted(ctx, p, err)
 		}
 		var result workflows.Result
 		err = run.Get(ctx, &result)
 		switch {
 		case err == nil && result.Rejection != nil:
 			return outbox.Row{}, result.Rejection.Error()
-		case err == nil:
-			return c.joined(ctx, p)
-		case !interrupted(err):
+		case err != nil && !interrupted(err):
 			return outbox.Row{}, c.unanswered(ctx, p, err)
 		}
+		// Read the row: the run may have been another request's with the same key, and
+		// only the row says that the intent ended.
 	}
 }
 
@@ -133,10 +134,10 @@ func interrupted(err error) bool {
 
 // find returns the row that has the request key, if there is one, after checking that it
 // is the same action; and the task queue whose workers drive it.
-func (c *Client) find(ctx context.Context, p prepared) (queue string, row *outbox.Row, err error) {
-	found, err := c.store.Load(ctx, p.id)
+func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox.Row, found bool, err error) {
+	row, err = c.store.Load(ctx, p.id)
 	if err == nil {
-		return found.TaskQueue, &found, p.sameAs(found)
+		return row.TaskQueue, row, true, p.request.SameAs(row)
 	}
 	var spec outbox.Spec
 	if intent.CodeOf(err) == intent.CodeIntentNotFound {
@@ -145,7 +146,7 @@ func (c *Client) find(ctx context.Context, p prepared) (queue string, row *outbo
 	if err != nil && gaveUp(ctx) {
 		err = c.unanswered(ctx, p, err)
 	}
-	return spec.TaskQueue, nil, err
+	return spec.TaskQueue, outbox.Row{}, false, err
 }
 
 // joined reads the row of a workflow that took the request, which may be another
@@ -155,7 +156,7 @@ func (c *Client) joined(ctx context.Context, p prepared) (outbox.Row, error) {
 	if err != nil {
 		return outbox.Row{}, c.unanswered(ctx, p, err)
 	}
-	return row, p.sameAs(row)
+	return row, p.request.SameAs(row)
 }
 
 // acceptanceCheck is how long a caller that stopped waiting is kept to learn whether its
@@ -172,8 +173,10 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	check, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptanceCheck)
 	defer cancel()
 	row, err := c.store.Load(check, p.id)
-	switch {
-	case err == nil && p.sameAs(row) == nil:
+	switch mine := err == nil && p.request.SameAs(row) == nil; {
+	case mine && row.Next().Kind == intent.Stop:
+		e.Message = fmt.Sprintf("intent %s is %s by now; request key %q again returns its end", p.id, row.State, p.request.RequestKey)
+	case mine:
 		e.Message = fmt.Sprintf("intent %s was accepted and goes on (%s); request key %q again waits for its end", p.id, row.State, p.request.RequestKey)
 	default:
 		e.Message = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe", p.request.RequestKey)
@@ -182,6 +185,17 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 		e.Message += ": " + cause.Error()
 	}
 	return e
+}
+
+// notStarted tells a definite no of Temporal to a start from a lost answer.
+func (c *Client) notStarted(ctx context.Context, p prepared, cause error) error {
+	var namespace *serviceerror.NamespaceNotFound
+	var argument *serviceerror.InvalidArgument
+	var permission *serviceerror.PermissionDenied
+	if errors.As(cause, &namespace) || errors.As(cause, &argument) || errors.As(cause, &permission) {
+		return intent.Errorf(intent.CodeInvalidConfig, "Temporal refused to start the workflow, so nothing was sent for this request: %w", cause)
+	}
+	return c.unanswered(ctx, p, cause)
 }
 
 // gaveUp reports whether the caller stopped waiting. gRPC hands the caller's deadline on to
@@ -199,12 +213,4 @@ func (c *Client) Get(ctx context.Context, id intent.ID) (Intent, error) {
 		return Intent{}, err
 	}
 	return c.view(ctx, row)
-}
-
-func value[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }

@@ -68,7 +68,7 @@ func newEngine(t *testing.T) engine {
 	}
 	e := engine{temporal: &fakeTemporal{}}
 	e.Client = &Client{connection: &connection{pool: pool, temporal: e.temporal}, store: outbox.New(pool)}
-	e.steps = activities.New(activities.Config{Store: e.store, Registry: registry, Policy: policy.NewEngine(nil),
+	e.steps = activities.New(activities.Config{Store: e.store, Registry: registry, Policy: policy.NewEngine(nil, slog.New(slog.DiscardHandler)),
 		TaskQueue: "canary", Worker: "worker-1", Logger: slog.New(slog.DiscardHandler)})
 	published := outbox.Spec{Name: spec.Name, Digest: spec.Digest(), JSON: []byte(`{}`), TaskQueue: "canary"}
 	if err := e.store.PublishSpecs(t.Context(), []outbox.Spec{published}); err != nil {

@@ -1,9 +1,11 @@
 package writ
 
 import (
-	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.temporal.io/sdk/client"
@@ -33,7 +35,7 @@ type Config struct {
 func FromEnvironment() (Config, error) {
 	temporal, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
-		return Config{}, fmt.Errorf("temporal's environment configuration: %w", err)
+		return Config{}, intent.Errorf(intent.CodeInvalidConfig, "Temporal's environment configuration cannot be used: %w", err)
 	}
 	return Config{DatabaseURL: os.Getenv("DATABASE_URL"), Temporal: temporal}, nil
 }
@@ -53,7 +55,6 @@ func (c Config) withDefaults() Config {
 
 // connection is what clients and workers hold.
 type connection struct {
-	cfg      Config
 	pool     *pgxpool.Pool
 	temporal client.Client
 }
@@ -66,12 +67,16 @@ func connect(cfg Config) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkHostPort(cfg.Temporal.HostPort); err != nil {
+		pool.Close()
+		return nil, err
+	}
 	temporal, err := client.NewLazyClient(cfg.Temporal)
 	if err != nil {
 		pool.Close()
-		return nil, temporalError(err)
+		return nil, intent.Errorf(intent.CodeInvalidConfig, "Temporal's options cannot be used: %w", err)
 	}
-	return &connection{cfg: cfg, pool: pool, temporal: temporal}, nil
+	return &connection{pool: pool, temporal: temporal}, nil
 }
 
 func (c *connection) close() {
@@ -82,4 +87,20 @@ func (c *connection) close() {
 func temporalError(err error) error {
 	return &Error{Code: intent.CodeTemporalUnavailable, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: err,
 		Message: "Temporal did not answer; the same request key again is safe: " + err.Error()}
+}
+
+// checkHostPort refuses an address that cannot be one, before it is mistaken for a
+// Temporal that does not answer. Targets of a gRPC resolver, as dns:///host:port, pass.
+func checkHostPort(address string) error {
+	if address == "" || strings.Contains(address, ":///") {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return intent.Errorf(intent.CodeInvalidConfig, "TEMPORAL_ADDRESS %q is not host:port", address)
+	}
+	return nil
 }

@@ -26,7 +26,10 @@
 //	the caller stopped waiting                           not_yet_known          unknown
 //	PostgreSQL or Temporal did not answer                database_unavailable,  unknown
 //	                                                     temporal_unavailable
+//	PostgreSQL said no, or its schema is old             database_refused,      unknown
+//	                                                     migration_required
+//	a URL or an option cannot be used                    invalid_configuration  unknown
 //
-// After not_yet_known and after the last two, the same request with the same request key
+// After every error whose effect is unknown but in_doubt, the same request with the same request key
 // is always safe: it joins the intent if there is one.
 package writ

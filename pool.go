@@ -6,16 +6,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"writ/intent"
+	"writ/outbox"
 )
 
 // newPool returns a pool that connects when it is first used. The error is about the URL.
 func newPool(url string) (*pgxpool.Pool, error) {
-	cfg, err := pgxpool.ParseConfig(url)
+	cfg, err := outbox.ParseURL(url)
 	if err != nil {
-		return nil, intent.Errorf(intent.CodeInvalidConfig, "DATABASE_URL is not a PostgreSQL URL: %w", err)
+		return nil, err
 	}
 	if _, set := cfg.ConnConfig.RuntimeParams["application_name"]; !set {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "writ"
 	}
-	return pgxpool.NewWithConfig(context.Background(), cfg)
+	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
+	if err != nil {
+		return nil, intent.Errorf(intent.CodeInvalidConfig, "DATABASE_URL cannot be used: %w", err)
+	}
+	return pool, nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 
@@ -126,7 +128,7 @@ func (c *Client) ended(ctx context.Context, row outbox.Row) (Execution, error) {
 
 func answerOf(mediaType string, body []byte) *Answer {
 	a := &Answer{MediaType: mediaType}
-	if mediaType == tools.MediaTypeJSON && json.Valid(body) {
+	if plain, _, err := mime.ParseMediaType(mediaType); err == nil && plain == tools.MediaTypeJSON && json.Valid(body) && utf8.Valid(body) {
 		a.JSON = body
 	} else {
 		a.Body = body
@@ -143,7 +145,10 @@ func endError(v Intent) error {
 		return intent.Errorf(intent.CodeFailed, "every attempt of intent %s provably had no effect%s; use a new request key to ask again", v.ID, v.lastWord())
 	case intent.Refused:
 		return refusal(v)
-	case intent.InDoubt, intent.Recorded, intent.Invoking:
+	case intent.Recorded, intent.Invoking:
+		return &Error{Code: intent.CodeNotYetKnown, Effect: intent.Unknown, TryAgain: true, Offset: -1,
+			Message: fmt.Sprintf("intent %s has not ended (%s); request key %q again waits for its end", v.ID, v.State, v.RequestKey)}
+	case intent.InDoubt:
 		return &Error{Code: intent.CodeInDoubt, Effect: intent.Unknown, Offset: -1,
 			Message: fmt.Sprintf("the effect of intent %s may or may not have happened (%s) and it will not be sent again; ask the provider for idempotency key %s",
 				v.ID, v.Next.Reason, v.IdempotencyKey)}
@@ -195,6 +200,9 @@ func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
 // Tool returns the tool in force of exactly that name, or an error with code
 // unknown_tool.
 func (c *Client) Tool(ctx context.Context, name string) (Tool, error) {
+	if err := intent.CheckName("tool", name); err != nil {
+		return Tool{}, err
+	}
 	spec, err := c.store.Spec(ctx, name)
 	if err != nil {
 		return Tool{}, err

@@ -25,12 +25,12 @@ func TestOnlyACompletedIntentIsNoError(t *testing.T) {
 			intent.CodePolicyDenied, intent.NotApplied, []string{"not on Sundays", "nothing was sent"}},
 		"in doubt": {Intent{State: intent.InDoubt, IdempotencyKey: "5f0c8f6a", Next: intent.Step{Reason: intent.ReasonAwaitsPerson}},
 			intent.CodeInDoubt, intent.Unknown, []string{"5f0c8f6a", "may or may not"}},
-		"not ended, by whatever accident": {Intent{State: intent.Invoking}, intent.CodeInDoubt, intent.Unknown, nil},
+		"not ended": {Intent{State: intent.Invoking, RequestKey: "order-1"}, intent.CodeNotYetKnown, intent.Unknown, []string{"order-1", "has not ended"}},
 	} {
 		tc.view.ID = id
 		err := endError(tc.view)
 		var e *Error
-		if !errors.As(err, &e) || e.Code != tc.code || e.Effect != tc.effect || e.TryAgain {
+		if !errors.As(err, &e) || e.Code != tc.code || e.Effect != tc.effect || e.TryAgain != (tc.code == intent.CodeNotYetKnown) {
 			t.Errorf("%s: %+v", name, err)
 			continue
 		}

@@ -25,11 +25,12 @@ import (
 type WorkerConfig struct {
 	Config
 	// TaskQueue is the Temporal task queue that the worker polls. Workers that share one
-	// must host the same tools. Default: "writ".
+	// must host the same tools. In the grammar of names. Default: "writ".
 	TaskQueue string
 	// Policy is the host's rule about who may run what. Default: policy.AllowRegistered.
 	Policy policy.Policy
-	// Identity names the process in claims and in the Temporal UI. Default: pid@host.
+	// Identity names the process in claims and in the Temporal UI, in the grammar of names.
+	// Default: pid@host.
 	Identity string
 	// RecoverEvery is how often the worker looks for intents that stopped. Default: 5 s.
 	// Negative: never; then another worker must.
@@ -74,6 +75,11 @@ type Worker struct {
 // is about the configuration or a spec.
 func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker, error) {
 	cfg = cfg.withDefaults()
+	for _, name := range []struct{ what, value string }{{"task queue", cfg.TaskQueue}, {"worker identity", cfg.Identity}} {
+		if err := intent.CheckName(name.what, name.value); err != nil {
+			return nil, intent.Errorf(intent.CodeInvalidConfig, "%w", err)
+		}
+	}
 	registry, err := tools.NewRegistry(list...)
 	if err != nil {
 		return nil, err
@@ -169,7 +175,7 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 		OnFatalError:                     fatal,
 	})
 	steps := activities.New(activities.Config{
-		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy),
+		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger),
 		TaskQueue: w.cfg.TaskQueue, Worker: w.cfg.Identity, Logger: w.cfg.Logger,
 	})
 	poller.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})

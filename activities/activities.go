@@ -60,7 +60,7 @@ func (a *Activities) authorize(ctx context.Context, in Input) (Progress, error) 
 	row, err := a.store.Load(ctx, in.IntentID)
 	switch {
 	case intent.CodeOf(err) == intent.CodeIntentNotFound && request != nil:
-		return a.authorizeNew(ctx, *request)
+		return a.authorizeNew(ctx, *request, in.traceparent())
 	case err != nil:
 		return Progress{}, err
 	}
@@ -72,7 +72,7 @@ func (a *Activities) authorize(ctx context.Context, in Input) (Progress, error) 
 	return a.authorizeAgain(ctx, row)
 }
 
-func (a *Activities) authorizeNew(ctx context.Context, r Request) (Progress, error) {
+func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent string) (Progress, error) {
 	tool, ok := a.registry.Lookup(r.Tool)
 	if !ok {
 		return Progress{}, intent.Errorf(intent.CodeUnknownTool, "the worker on task queue %q has no tool named %q", a.queue, r.Tool)
@@ -87,7 +87,8 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request) (Progress, err
 	p := Progress{
 		Step:        intent.Step{Kind: StepPersist, Reason: intent.ReasonFirstAttempt},
 		Decision:    decision.recorded,
-		Labels:      r.labels(),
+		Labels:      r.Labels(),
+		Traceparent: traceparent,
 		TimeoutMS:   (tool.Spec.Rules().Timeout + invokeOverhead).Milliseconds(),
 		HeartbeatMS: heartbeatTimeout(tool.Spec.Class()).Milliseconds(),
 	}
@@ -151,9 +152,13 @@ func record(d policy.Decision) (decided, error) {
 }
 
 func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request) (decided, error) {
-	return record(a.policy.Decide(ctx, policy.Facts{
+	decision, err := a.policy.Decide(ctx, policy.Facts{
 		Context: r.Context, Tool: r.Tool, Provider: spec.Provider, SideEffectful: spec.SideEffectful, Payload: r.Payload,
-	}))
+	})
+	if err != nil {
+		return decided{}, err
+	}
+	return record(decision)
 }
 
 // Persist commits the intent's row with its idempotency key before any effect, or the
@@ -180,7 +185,7 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 	switch {
 	case err == nil:
 	case intent.CodeOf(err) == intent.CodeIntentNotFound && request != nil:
-		proposal, err := a.propose(*request, in.Input.Traceparent, decision)
+		proposal, err := a.propose(*request, in.Input.traceparent(), decision)
 		if err != nil {
 			return Progress{}, err
 		}
@@ -242,9 +247,9 @@ func (a *Activities) journalAnswer(ctx context.Context, in JournalInput) (Progre
 	}
 	end, ends := a.endOfAnswer(in.Evidence, request.Tool)
 	if !ends {
-		return Progress{Step: intent.Step{Kind: StepPersist, Reason: intent.ReasonRetry}, Decision: in.Decision, Labels: request.labels()}, nil
+		return Progress{Step: intent.Step{Kind: StepPersist, Reason: intent.ReasonRetry}, Decision: in.Decision, Labels: request.Labels()}, nil
 	}
-	proposal, err := a.propose(*request, in.Input.Traceparent, decision)
+	proposal, err := a.propose(*request, in.Input.traceparent(), decision)
 	if err != nil {
 		return Progress{}, err
 	}

@@ -51,7 +51,7 @@ func (b bundle) worker(t *testing.T, p policy.Policy, list ...tools.Tool) bundle
 		t.Fatal(err)
 	}
 	b.Activities = activities.New(activities.Config{
-		Store: b.store, Registry: registry, Policy: policy.NewEngine(p), TaskQueue: "writ", Worker: "worker-1",
+		Store: b.store, Registry: registry, Policy: policy.NewEngine(p, slog.New(slog.DiscardHandler)), TaskQueue: "writ", Worker: "worker-1",
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	return b

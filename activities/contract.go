@@ -66,7 +66,7 @@ type Progress struct {
 	Rejection *Rejection `json:"rejection,omitempty"`
 	// Labels describe the intent in the Temporal UI.
 	Labels Labels `json:"labels"`
-	// Traceparent is the row's; empty while there is none.
+	// Traceparent is the row's, or the one that it will have.
 	Traceparent string `json:"traceparent,omitempty"`
 	// TimeoutMS and HeartbeatMS bound the activity that runs the tool.
 	TimeoutMS   int64 `json:"timeout_ms,omitempty"`

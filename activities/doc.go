@@ -1,6 +1,6 @@
 // Package activities is the only code of Writ that touches the world on behalf of an
-// intent. [Activities] has four steps, each of which reads the intent's row first,
-// because the row and not the workflow is the truth about effects:
+// intent. [Activities] has four steps, which go by the intent's row, because the row and
+// not the workflow is the truth about effects:
 //
 //	authorize  may this request become, or go on as, an intent?
 //	persist    commit the row with its idempotency key, before any effect
@@ -11,9 +11,9 @@
 // and decides nothing, so histories read as a sequence of decisions and an old history
 // replays under newer rules.
 //
-// A step may run any number of times and on any worker. It must never send anything
-// without a claim that was granted to it, and never hold a database connection while a
-// tool runs.
+// A step may run any number of times and on any worker. It must never send an effect
+// without a claim that was granted to it (a read has none and may be run before it has a
+// row), and never hold a database connection while a tool runs.
 //
 // # Failures
 //

@@ -171,14 +171,8 @@ func (a *Activities) recordLate(ctx context.Context, id intent.ID, ev outbox.Evi
 const retryPause = 50 * time.Millisecond
 
 // retryDatabase repeats a guarded statement whose answer was lost until it is answered,
-// the error is definite, or ctx ends. Without a deadline on ctx it tries for
-// evidenceTimeout.
+// the error is definite, or ctx ends. ctx must have a deadline.
 func retryDatabase[T any](ctx context.Context, statement func() (T, error)) (T, error) {
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, evidenceTimeout)
-		defer cancel()
-	}
 	for {
 		answer, err := statement()
 		if err == nil || intent.CodeOf(err) != intent.CodeDatabaseUnavailable {

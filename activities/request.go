@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -20,35 +21,83 @@ func (in Input) accepted() (*Request, error) {
 	if in.Request == nil {
 		return nil, nil
 	}
-	r := *in.Request
-	for _, name := range []struct{ what, value string }{
-		{"tool", r.Tool}, {"tenant", r.Context.Tenant}, {"principal", r.Context.Principal},
-	} {
-		if err := intent.CheckName(name.what, name.value); err != nil {
-			return nil, err
-		}
-	}
-	if err := intent.CheckRequestKey(string(r.RequestKey)); err != nil {
+	r, err := in.Request.Canonical()
+	if err != nil {
 		return nil, err
 	}
 	if derived := intent.IntentID(r.Context.Tenant, r.RequestKey); derived != in.IntentID {
 		return nil, intent.Errorf(intent.CodeIntentIDMismatch,
 			"intent id %s is not the one of this tenant and request key; start workflow id tool.execute/%s", in.IntentID, derived)
 	}
-	payload, err := intent.CanonicalPayload(r.Payload, intent.MaxPayload)
+	return &r, nil
+}
+
+// Check checks the names and the request key. Every door asks it before anything is
+// written; its errors have codes unauthenticated, invalid_name, invalid_request_key and
+// reserved_request_key.
+func (r Request) Check() error {
+	c := r.Context
+	if c.Principal == "" {
+		return intent.Errorf(intent.CodeUnauthenticated, "the request names no principal; say who asks")
+	}
+	for _, name := range []struct {
+		what, value string
+		optional    bool
+	}{
+		{"tool", r.Tool, false}, {"tenant", c.Tenant, false}, {"principal", c.Principal, false},
+		{"service", c.Service, true}, {"process", c.Process, true}, {"run", c.Run, true},
+		{"session hash", c.SessionHash, true}, {"host binding", c.HostBinding, true},
+		{"authentication source", c.AuthenticationSource, true},
+	} {
+		if name.optional && name.value == "" {
+			continue
+		}
+		if err := intent.CheckName(name.what, name.value); err != nil {
+			return err
+		}
+	}
+	return intent.CheckRequestKey(string(r.RequestKey))
+}
+
+// maxEscaped bounds the payload as Temporal's JSON carries it. Temporal refuses events of
+// over 2 MiB (limit.blobSize.error), and the rest of the request needs a few hundred bytes.
+const maxEscaped = 2<<20 - 64<<10
+
+// Canonical checks the request and brings its payload into canonical form, as it is stored
+// and delivered. Beside the errors of Check and of intent.CanonicalPayload there is
+// payload_too_large for a payload whose escapes make it too large for Temporal.
+func (r Request) Canonical() (Request, error) {
+	if err := r.Check(); err != nil {
+		return Request{}, err
+	}
+	// What arrives may be six times as long as what was sent; the limit is on the content.
+	payload, err := intent.CanonicalPayload(r.Payload, maxEscaped)
 	if err != nil {
-		return nil, err
+		return Request{}, err
+	}
+	if escaped := escapedSize(payload); len(payload) > intent.MaxPayload || escaped > maxEscaped {
+		return Request{}, intent.Errorf(intent.CodePayloadTooLarge,
+			"the payload has %d bytes of %d that are allowed, and %d of %d with <, > and & escaped; make it smaller",
+			len(payload), intent.MaxPayload, escaped, maxEscaped)
 	}
 	r.Payload = payload
-	return &r, nil
+	return r, nil
+}
+
+// escapedSize is the payload's size with the six-byte escapes that encoding/json, and so
+// Temporal's converter, puts in place of <, >, &, U+2028 and U+2029.
+func escapedSize(payload []byte) int {
+	size := len(payload) + 5*(bytes.Count(payload, []byte("<"))+bytes.Count(payload, []byte(">"))+bytes.Count(payload, []byte("&")))
+	return size + 3*(bytes.Count(payload, []byte("\u2028"))+bytes.Count(payload, []byte("\u2029")))
 }
 
 // traced continues the caller's trace.
 func (in Input) traced(ctx context.Context) context.Context {
-	return telemetry.WithTraceparent(ctx, in.Traceparent)
+	return telemetry.WithTraceparent(ctx, in.traceparent())
 }
 
-func (r Request) labels() Labels {
+// Labels describe the request's intent in the Temporal UI.
+func (r Request) Labels() Labels {
 	return Labels{Tool: r.Tool, Tenant: r.Context.Tenant, RequestKey: r.RequestKey}
 }
 
@@ -93,6 +142,10 @@ func contextOf(row outbox.Row) (intent.EffectContext, error) {
 // first version has 55.
 const maxTraceparent = 255
 
+// traceparent is what is kept of the caller's header. Whoever starts the workflow writes
+// it; it must keep neither the row nor an event out.
+func (in Input) traceparent() string { return storable(in.Traceparent, maxTraceparent) }
+
 // propose makes the row of an authorized request. The salt is new each time: a proposal
 // that finds its row already written is dropped, and the row's salt stands.
 func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.Proposal, error) {
@@ -105,8 +158,7 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 		Payload: r.Payload, EffectContext: r.Context.Canonical(), Decision: d.recorded,
 		IdempotencyKey: intent.DeriveKey(r.Context.Tenant, r.Tool, r.RequestKey, 1),
 		SpecDigest:     tool.Digest, Rules: tool.Spec.Rules(),
-		// Whoever starts the workflow writes this header; it must not keep the row out.
-		Traceparent: storable(traceparent, maxTraceparent),
+		Traceparent: traceparent,
 	}
 	if _, err := rand.Read(p.Salt[:]); err != nil {
 		return outbox.Proposal{}, fmt.Errorf("salt: %w", err)
@@ -135,6 +187,10 @@ func parseDecision(raw []byte) (decided, error) {
 	return record(d)
 }
 
+// maxRejection bounds a rejection's message in bytes: a tool's validation may repeat the
+// payload, and Temporal would refuse the event for ever.
+const maxRejection = 2000
+
 // rejected turns the errors that are answers into progress; the others are retried.
 func rejected(p Progress, in Input, err error) (Progress, error) {
 	var e *intent.Error
@@ -143,10 +199,10 @@ func rejected(p Progress, in Input, err error) (Progress, error) {
 	}
 	p = Progress{
 		Step:      intent.Step{Kind: StepReject, Reason: string(e.Code)},
-		Rejection: &Rejection{Code: e.Code, Message: e.Message, Offset: e.Offset},
+		Rejection: &Rejection{Code: e.Code, Message: storable(e.Message, maxRejection), Offset: e.Offset},
 	}
-	if in.Request != nil {
-		p.Labels = in.Request.labels()
+	if in.Request != nil && in.Request.Check() == nil {
+		p.Labels = in.Request.Labels()
 	}
 	return p, nil
 }

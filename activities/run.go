@@ -56,8 +56,10 @@ func (r run) call(ctx context.Context) outbox.Evidence {
 	ctx, cancel := context.WithDeadline(ctx, r.fields.Deadline)
 	answers := make(chan outbox.Evidence, 1)
 	go func() {
-		defer cancel()
-		answers <- evidenceOf(r.class, r.attempt, func() (tools.Result, error) {
+		// Stands if the tool ends its goroutine instead of returning.
+		ev := outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token, Outcome: intent.Unknown, Code: "goexit"}
+		defer func() { cancel(); answers <- ev }()
+		ev = evidenceOf(r.class, r.attempt, func() (tools.Result, error) {
 			return r.tool.Invoke(ctx, invocation.New(r.fields))
 		})
 	}()
@@ -111,11 +113,12 @@ func failed(ev *outbox.Evidence, f *tools.Failure) {
 // mediaTypeOf says what the body is, whatever the tool says: a body that is no JSON is
 // kept as bytes.
 func mediaTypeOf(r tools.Result) string {
+	isJSON := json.Valid(r.Body) && utf8.Valid(r.Body)
 	switch {
-	case r.MediaType == "" && json.Valid(r.Body):
+	case r.MediaType == "" && isJSON:
 		return tools.MediaTypeJSON
-	case r.MediaType == "" || r.MediaType == tools.MediaTypeJSON && !json.Valid(r.Body):
-		return "application/octet-stream"
+	case r.MediaType == "" || r.MediaType == tools.MediaTypeJSON && !isJSON:
+		return tools.MediaTypeBinary
 	}
 	return storable(r.MediaType, 255)
 }

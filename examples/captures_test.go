@@ -27,6 +27,7 @@ type payment struct {
 }
 
 func TestCapturesAreTwoHundredDifferentOnesThatTheEngineTakes(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("captures.jsonl")
 	if err != nil {
 		t.Fatal(err)

@@ -58,6 +58,7 @@ const (
 // The codes of infrastructure: the answer is missing, not negative.
 const (
 	CodeDatabaseUnavailable Code = "database_unavailable"
+	CodeDatabaseRefused     Code = "database_refused"
 	CodeTemporalUnavailable Code = "temporal_unavailable"
 	CodeMigrationRequired   Code = "migration_required"
 	CodeRecordsExist        Code = "records_exist"

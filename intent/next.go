@@ -20,22 +20,21 @@ const (
 
 // The reasons that a step gives. They stand in histories and receipts.
 const (
-	ReasonFirstAttempt      = "first_attempt"
-	ReasonResend            = "resend_same_key"
-	ReasonRunAgain          = "run_again"
-	ReasonRetry             = "retry_after_definite_failure"
-	ReasonBackoff           = "backoff"
-	ReasonLeaseRunning      = "attempt_may_still_answer"
-	ReasonApplied           = "effect_applied"
-	ReasonFinalFailure      = "definite_failure"
-	ReasonBudgetSpent       = "attempts_exhausted"
-	ReasonWindowPassed      = "key_window_passed"
-	ReasonNeverSentTwice    = "opaque_is_never_sent_twice"
-	ReasonRefused           = "refused"
-	ReasonEnded             = "ended"
-	ReasonAwaitsPerson      = "awaits_evidence_or_operator"
-	ReasonKeyWindowUnknown  = "key_window_unknown"
-	ReasonFirstClaimMissing = "no_attempt_can_be_granted"
+	ReasonFirstAttempt     = "first_attempt"
+	ReasonResend           = "resend_same_key"
+	ReasonRunAgain         = "run_again"
+	ReasonRetry            = "retry_after_definite_failure"
+	ReasonBackoff          = "backoff"
+	ReasonLeaseRunning     = "attempt_may_still_answer"
+	ReasonApplied          = "effect_applied"
+	ReasonFinalFailure     = "definite_failure"
+	ReasonBudgetSpent      = "attempts_exhausted"
+	ReasonWindowPassed     = "key_window_passed"
+	ReasonNeverSentTwice   = "opaque_is_never_sent_twice"
+	ReasonRefused          = "refused"
+	ReasonEnded            = "ended"
+	ReasonAwaitsPerson     = "awaits_evidence_or_operator"
+	ReasonKeyWindowUnknown = "key_window_unknown"
 )
 
 // Step is what is to be done next.
@@ -148,7 +147,7 @@ func (r Record) nextWhileOpen(s summary, now time.Time) Step {
 func (r Record) nextWhenClear(s summary, now time.Time) Step {
 	switch {
 	case s.last == nil && s.spent >= r.Rules.MaxAttempts:
-		return Step{Kind: Settle, To: Failed, Reason: ReasonFirstClaimMissing}
+		return Step{Kind: Settle, To: Failed, Reason: ReasonBudgetSpent}
 	case s.last == nil:
 		return Step{Kind: Invoke, Attempt: s.total + 1, Reason: ReasonFirstAttempt}
 	case s.last.Final || (!r.Rules.Retryable && !s.last.InProgress):

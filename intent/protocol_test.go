@@ -11,8 +11,8 @@ import (
 	"writ/intent"
 )
 
-// TestProtocolScenarios runs the stories in testdata/protocol. Each tells, on one clock,
-// what happens to an intent and what the rule says next:
+// The stories are in testdata/protocol. Each tells, on one clock, what happens to an
+// intent and what the rule says next:
 //
 //	intent class=keyed [window=24h|forever|unknown] [timeout=10s] [attempts=3] [backoff=1s] [max-backoff=1m] [retryable]
 //	claim at=T                         grant the next attempt, if the rule says so
@@ -22,7 +22,7 @@ import (
 //	reissue                            go on under a new generation
 //
 // Run with -rewrite to write the output that the rule gives now.
-func TestProtocolScenarios(t *testing.T) {
+func TestTheRuleTakesEveryStoryToTheEndItTells(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/protocol", func(t *testing.T, path string) {
 		var s story

@@ -14,7 +14,7 @@ import (
 
 // The samples of RFC 8785, section 3.2.2 and 3.2.3. The one difference is deliberate:
 // 333333333.33333329 is not the shortest decimal of its double and keeps its digits.
-func TestTheSamplesOfRFC8785(t *testing.T) {
+func TestTheSamplesOfRFC8785AreSpelledAsItSpellsThem(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, in, want string }{
 		{
@@ -52,7 +52,7 @@ func TestTheSamplesOfRFC8785(t *testing.T) {
 }
 
 // RFC 8785, appendix B: IEEE 754 doubles and their ECMAScript notation.
-func TestTheNumbersOfRFC8785(t *testing.T) {
+func TestTheDoublesOfRFC8785AreSpelledAsItSpellsThem(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		bits uint64

@@ -66,18 +66,23 @@ func CanMove(from, to State) bool {
 // Forever is a key window that never ends.
 const Forever = time.Duration(math.MaxInt64)
 
-// Rules are the part of a tool's spec that the protocol needs.
+// Rules are the part of a tool's spec that the protocol needs. Their JSON form stands on
+// every intent's row, so its names never change.
 type Rules struct {
-	Class     Class
-	Retryable bool
+	Class Class `json:"class"`
+	// Retryable says that a definite failure may be tried again.
+	Retryable bool `json:"retryable"`
 	// Timeout bounds one attempt.
-	Timeout time.Duration
+	Timeout time.Duration `json:"timeout_ns"`
 	// MaxAttempts bounds the attempts over the intent's whole life.
-	MaxAttempts                int
-	InitialBackoff, MaxBackoff time.Duration
+	MaxAttempts int `json:"max_attempts"`
+	// InitialBackoff is the wait after the first failed attempt. It doubles with each
+	// further one, up to MaxBackoff.
+	InitialBackoff time.Duration `json:"initial_backoff_ns"`
+	MaxBackoff     time.Duration `json:"max_backoff_ns"`
 	// Window is how long the provider remembers a key, counted from the first request of
 	// the generation: 0 if nobody knows, Forever if it never forgets.
-	Window time.Duration
+	Window time.Duration `json:"window_ns"`
 }
 
 // Attempt is one claim and what is known of it.

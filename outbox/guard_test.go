@@ -118,16 +118,16 @@ func TestTheDatabaseRefusesToChangeWhatWasRecorded(t *testing.T) {
 	for _, change := range []string{
 		`id = gen_random_uuid()`, `tenant = 'globex'`, `request_key = 'other'`, `principal = 'mallory'`, `tool = 'payments.refund'`,
 		`class = 'read'`, `payload = '{}'`, `effect_context = '{}'`, `salt = sha256('x')::bytea`, `fingerprint = sha256('x')`,
+		`spec_digest = sha256('x')`, `rules = '{}'`, `traceparent = 'x'`, `task_queue = 'x'`,
 		`created_at = created_at - interval '1 day'`, `idempotency_key = gen_random_uuid()::text`,
 		`first_sent_at = first_sent_at + interval '1 second'`, `first_sent_at = NULL`, `generation = 0`,
-		`version = version - 2`,
 	} {
-		if _, err := b.pool.Exec(t.Context(), `UPDATE intents SET version = version + 1, `+change+` WHERE request_key = 'open'`); err == nil {
+		if _, err := b.pool.Exec(t.Context(), `UPDATE intents SET version = version + 1, `+change+` WHERE request_key = 'open'`); !refused(t, err) {
 			t.Errorf("intents: %s was accepted", change)
 		}
 	}
 	for _, change := range []string{
-		`state = 'in_doubt'`, `generation = 2`, `first_sent_at = first_sent_at - interval '1 s'`,
+		`state = 'in_doubt'`, `generation = 2`, `decision = '{}'`, `commitment = sha256('x')`, `first_sent_at = first_sent_at - interval '1 s'`, `version = version - 1`,
 	} {
 		if _, err := b.pool.Exec(t.Context(), `UPDATE intents SET `+change+` WHERE request_key = 'open'`); !refused(t, err) {
 			t.Errorf("intents: %s was accepted without a new version", change)

@@ -133,10 +133,6 @@ func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 		if row.Version != r.Version || !intent.CanMove(row.State, intent.Refused) {
 			return nil
 		}
-		const statement = `UPDATE intents SET decision = $2, commitment = $3 WHERE id = $1`
-		if _, err := tx.Exec(ctx, statement, r.ID[:], r.Decision, r.Commitment[:]); err != nil {
-			return err
-		}
 		row.Decision, row.Commitment = r.Decision, r.Commitment
 		if err := move(ctx, tx, &row, intent.Refused); err != nil {
 			return err
@@ -151,12 +147,12 @@ func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 func move(ctx context.Context, tx pgx.Tx, row *Row, to intent.State) error {
 	const statement = `
 		UPDATE intents
-		SET version = version + 1, state = $2, due_at = NULL,
+		SET version = version + 1, state = $2, due_at = NULL, decision = $5, commitment = $6,
 			ended_at = CASE WHEN $3 THEN writ_now() END
 		WHERE id = $1 AND version = $4
 		RETURNING version, ended_at`
 	var ended *time.Time
-	err := tx.QueryRow(ctx, statement, row.ID[:], string(to), to.Ended(), row.Version).Scan(&row.Version, &ended)
+	err := tx.QueryRow(ctx, statement, row.ID[:], string(to), to.Ended(), row.Version, row.Decision, row.Commitment[:]).Scan(&row.Version, &ended)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -45,14 +44,16 @@ type Migrator struct {
 // search path. Migrations run under a session lock, so any number of processes may
 // migrate at once. The session lock needs a direct connection, not a transaction pooler.
 func NewMigrator(url string) (*Migrator, error) {
-	cfg, err := pgx.ParseConfig(url)
+	pool, err := ParseURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("database url: %w", err)
+		return nil, err
 	}
+	cfg := pool.ConnConfig
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return nil, fmt.Errorf("embedded migrations: %w", err)
 	}
+	// Tried every second, for five minutes: another process may be migrating.
 	locker, err := lock.NewPostgresSessionLocker(
 		lock.WithLockID(lockID(cfg.RuntimeParams["search_path"])), lock.WithLockTimeout(1, 300))
 	if err != nil {
@@ -142,7 +143,7 @@ func migrationError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("migrate: %w", err)
+	return DatabaseError(fmt.Errorf("migrate: %w", err))
 }
 
 // Migrate applies every missing migration to the database at url.

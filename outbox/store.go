@@ -43,7 +43,10 @@ func (s *Store) within(ctx context.Context, begin string, fn func(tx pgx.Tx) err
 	return DatabaseError(err)
 }
 
-// DatabaseError gives an error of PostgreSQL its code. Errors that have one pass.
+// DatabaseError gives an error of PostgreSQL its code: database_unavailable if the answer
+// is missing and the statement may be repeated (by the classes of SQLSTATE, appendix A of
+// PostgreSQL's manual), else invalid_configuration, migration_required or
+// database_refused. Errors that have a code pass.
 func DatabaseError(err error) error {
 	var known *intent.Error
 	if err == nil || errors.As(err, &known) {
@@ -52,13 +55,23 @@ func DatabaseError(err error) error {
 	e := &intent.Error{Code: intent.CodeDatabaseUnavailable, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: err,
 		Message: "PostgreSQL did not answer; the same request key again is safe: " + err.Error()}
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		switch pg.Code {
-		case "42P01", "42883", "42703": // undefined table, function, column
-			e.Code, e.TryAgain = intent.CodeMigrationRequired, false
-			e.Message = "the schema of the outbox is missing or old; run `writ migrate up`: " + pg.Message
-		}
+	if !errors.As(err, &pg) {
+		return e
 	}
+	switch pg.Code[:2] {
+	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, not ready, stopped, system
+		return e
+	case "28", "3D": // authorization, database
+		e.Code, e.Message = intent.CodeInvalidConfig, "PostgreSQL does not let Writ in; mend DATABASE_URL: "+pg.Message
+	default:
+		e.Code, e.Message = intent.CodeDatabaseRefused, "PostgreSQL refused a statement, which is a defect of Writ or of its schema: "+pg.Message
+	}
+	switch pg.Code {
+	case "42P01", "42883", "42703": // undefined table, function, column
+		e.Code = intent.CodeMigrationRequired
+		e.Message = "the schema of the outbox is missing or old; run `writ migrate up`: " + pg.Message
+	}
+	e.TryAgain = false
 	return e
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"writ/intent"
@@ -31,13 +32,13 @@ type Verdict struct {
 type Policy interface {
 	// Name identifies the policy in decisions and receipts.
 	Name() string
-	// Evaluate answers within the context's deadline. An error is a denial with code
-	// gate_error.
+	// Evaluate answers within the context's deadline, 500 ms. An error is a denial with
+	// code gate_error.
 	Evaluate(ctx context.Context, f Facts) (Verdict, error)
 }
 
-// Timeout is how long a policy may take.
-const Timeout = 500 * time.Millisecond
+// timeout is how long a policy may take.
+const timeout = 500 * time.Millisecond
 
 // AllowRegistered allows every tool that a worker was given, to every named principal.
 // It is the policy of a worker that is configured with no other.
@@ -73,32 +74,39 @@ func (d Decision) Canonical() ([]byte, error) {
 type Engine struct {
 	policy  Policy
 	timeout time.Duration
+	log     *slog.Logger
 }
 
-// NewEngine returns an engine that asks p last; nil means [AllowRegistered].
-func NewEngine(p Policy) *Engine {
+// NewEngine returns an engine that asks p last; nil means [AllowRegistered]. Why a policy
+// gave no answer is for the operator: it goes to log and not into the decision.
+func NewEngine(p Policy, log *slog.Logger) *Engine {
 	if p == nil {
 		p = AllowRegistered{}
 	}
-	return &Engine{policy: p, timeout: Timeout}
+	return &Engine{policy: p, timeout: timeout, log: log}
 }
 
-// Decide applies the rules in their order: authentication, then the host's policy. It
-// never fails: an error is a denial.
-func (e *Engine) Decide(ctx context.Context, f Facts) Decision {
+// Decide applies the rules in their order: authentication, then the host's policy. A
+// policy's error is a denial; the error of Decide says that ctx ended, and that nothing
+// was decided.
+func (e *Engine) Decide(ctx context.Context, f Facts) (Decision, error) {
 	if f.Context.Principal == "" {
-		return Decision{Policy: "writ", Code: intent.CodeUnauthenticated, Reason: "the request names no principal"}
+		return Decision{Policy: "writ", Code: intent.CodeUnauthenticated, Reason: "the request names no principal"}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	limited, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
-	verdict, err := e.ask(ctx, f)
+	verdict, err := e.ask(limited, f)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		// The worker is stopping: that must not become a lasting denial.
+		return Decision{}, fmt.Errorf("policy %s: %w", e.policy.Name(), ctx.Err())
 	case err != nil:
-		return Decision{Policy: e.policy.Name(), Code: intent.CodeGateError, Reason: "the policy gave no answer"}
+		e.log.Warn("the policy gave no answer, so the request is denied", "policy", e.policy.Name(), "tool", f.Tool, "error", err)
+		return Decision{Policy: e.policy.Name(), Code: intent.CodeGateError, Reason: "the policy gave no answer"}, nil
 	case !verdict.Allow:
-		return Decision{Policy: e.policy.Name(), Code: intent.CodePolicyDenied, Reason: verdict.Reason}
+		return Decision{Policy: e.policy.Name(), Code: intent.CodePolicyDenied, Reason: verdict.Reason}, nil
 	}
-	return Decision{Allow: true, Policy: e.policy.Name(), Reason: verdict.Reason}
+	return Decision{Allow: true, Policy: e.policy.Name(), Reason: verdict.Reason}, nil
 }
 
 // SpecDiverged is the denial of an intent whose tool changed its behaviour between its

@@ -3,11 +3,14 @@ package policy
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
 	"writ/intent"
 )
+
+var quiet = slog.New(slog.DiscardHandler)
 
 type fakePolicy func(ctx context.Context) (Verdict, error)
 
@@ -16,6 +19,7 @@ func (fakePolicy) Name() string { return "fake" }
 func (f fakePolicy) Evaluate(ctx context.Context, _ Facts) (Verdict, error) { return f(ctx) }
 
 func TestEveryRequestGetsARecordedDecision(t *testing.T) {
+	t.Parallel()
 	known := Facts{Context: intent.EffectContext{Principal: "till-7", Tenant: "default"}, Tool: "payments.capture"}
 	for name, tc := range map[string]struct {
 		policy Policy
@@ -35,23 +39,40 @@ func TestEveryRequestGetsARecordedDecision(t *testing.T) {
 			Decision{Policy: "fake", Code: intent.CodeGateError, Reason: "the policy gave no answer"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := NewEngine(tc.policy).Decide(context.Background(), tc.facts); got != tc.want {
-				t.Errorf("decided %+v, want %+v", got, tc.want)
+			t.Parallel()
+			got, err := NewEngine(tc.policy, quiet).Decide(context.Background(), tc.facts)
+			if err != nil || got != tc.want {
+				t.Errorf("decided %+v (%v), want %+v", got, err, tc.want)
 			}
 		})
 	}
 }
 
 func TestAPolicyThatNeverAnswersIsADenial(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	defer close(release)
 	engine := NewEngine(fakePolicy(func(context.Context) (Verdict, error) {
 		<-release // ignores its context on purpose
 		return Verdict{Allow: true}, nil
-	}))
+	}), quiet)
 	engine.timeout = time.Millisecond
-	got := engine.Decide(context.Background(), Facts{Context: intent.EffectContext{Principal: "till-7"}})
-	if got.Allow || got.Code != intent.CodeGateError {
+	got, err := engine.Decide(context.Background(), Facts{Context: intent.EffectContext{Principal: "till-7"}})
+	if err != nil || got.Allow || got.Code != intent.CodeGateError {
 		t.Errorf("decided %+v, want a denial with code %s", got, intent.CodeGateError)
+	}
+}
+
+func TestAWorkerThatStopsWhileThePolicyThinksDecidesNothing(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(context.Background())
+	engine := NewEngine(fakePolicy(func(ctx context.Context) (Verdict, error) {
+		stop()
+		<-ctx.Done()
+		return Verdict{}, ctx.Err()
+	}), quiet)
+	got, err := engine.Decide(ctx, Facts{Context: intent.EffectContext{Principal: "till-7"}})
+	if !errors.Is(err, context.Canceled) || got != (Decision{}) {
+		t.Errorf("decided %+v, %v", got, err)
 	}
 }

@@ -49,25 +49,26 @@ func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// Sweep starts every intent that is overdue now and returns how many it started. One that
-// cannot be started is logged and does not hold up the rest: it comes up again when its
-// new due time has passed. A workflow that still runs is left alone.
-func (s *Sweeper) Sweep(ctx context.Context) (started int, err error) {
+// Sweep asks Temporal for a running workflow of every intent that is overdue now and
+// returns how many it asked for. A workflow that still runs stays as it is; one that does
+// not is started. An intent for which Temporal gives none is logged and does not hold up
+// the rest: it comes up again when its new due time has passed.
+func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
 	for {
 		stalled, err := s.store.TakeStalled(ctx, batch)
 		if err != nil {
-			return started, fmt.Errorf("find overdue intents: %w", err)
+			return asked, fmt.Errorf("find overdue intents: %w", err)
 		}
 		for _, st := range stalled {
 			if err := s.start(ctx, st); err != nil {
 				s.log.Warn("an overdue intent was not started", "intent_id", st.ID, "error", err)
 				continue
 			}
-			started++
-			s.log.Info("an overdue intent was started again", "intent_id", st.ID)
+			asked++
+			s.log.Info("an overdue intent has a running workflow again", "intent_id", st.ID)
 		}
 		if len(stalled) < batch {
-			return started, nil
+			return asked, nil
 		}
 	}
 }

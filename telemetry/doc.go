@@ -4,7 +4,8 @@
 //   - [Setup] installs the process-wide tracer from the standard OTEL_* variables.
 //   - [Start] and [End] bracket one piece of work with a span.
 //   - [Traceparent] and [WithTraceparent] carry the trace across the outbox row,
-//     [InjectHTTP] across the wire, [FromEnvironment] from whatever started the process.
+//     [FromEnvironment] from whatever started the process. Package effecthttp carries it
+//     to the provider.
 //
 // # Environment
 //
@@ -13,7 +14,8 @@
 //	OTEL_TRACES_EXPORTER                       otlp, console (standard error) or none, or several with commas
 //	OTEL_EXPORTER_OTLP_[TRACES_]ENDPOINT       set, and no exporter named: otlp
 //	OTEL_EXPORTER_OTLP_[TRACES_]PROTOCOL       http/protobuf (default) or grpc
-//	OTEL_EXPORTER_OTLP_[TRACES_]HEADERS, ...   as the OpenTelemetry specification says
+//	OTEL_EXPORTER_OTLP_[TRACES_]HEADERS        name=value,name=value, with each value percent-encoded
+//	OTEL_EXPORTER_OTLP_...                     as the OpenTelemetry specification says
 //	OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
 //	OTEL_TRACES_SAMPLER[_ARG], OTEL_BSP_*
 //	TRACEPARENT, TRACESTATE                    the trace of the job that started this process

@@ -2,15 +2,13 @@ package telemetry
 
 import (
 	"context"
-	"net/http"
 	"os"
 
 	"go.opentelemetry.io/otel/propagation"
 )
 
 // w3c is the only format that Writ speaks: https://www.w3.org/TR/trace-context/. Baggage
-// is left out on purpose: it holds the host's own data, and InjectHTTP writes to a third
-// party.
+// is left out on purpose: it holds the host's own data, and headers go to a third party.
 var w3c = propagation.TraceContext{}
 
 const (
@@ -41,9 +39,4 @@ func FromEnvironment(ctx context.Context) context.Context {
 		traceparent: os.Getenv("TRACEPARENT"),
 		tracestate:  os.Getenv("TRACESTATE"),
 	})
-}
-
-// InjectHTTP writes the trace of ctx into the headers of an outgoing request.
-func InjectHTTP(ctx context.Context, header http.Header) {
-	w3c.Inject(ctx, propagation.HeaderCarrier(header))
 }

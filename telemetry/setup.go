@@ -118,6 +118,9 @@ func newExporter(ctx context.Context, name string) (sdktrace.SpanExporter, error
 		// The specification says standard output, which is where a command's own answer goes.
 		return stdouttrace.New(stdouttrace.WithWriter(os.Stderr))
 	}
+	if err := checkOTLP(); err != nil {
+		return nil, err
+	}
 	switch protocol := firstSet("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
 	case "", "http/protobuf":
 		return otlptracehttp.New(ctx)

@@ -18,16 +18,13 @@ const Scope = "writ"
 
 // The attributes of Writ's spans. There is none for a payload, a key or a result.
 const (
-	IntentID   = attribute.Key("writ.intent_id")
-	Tool       = attribute.Key("writ.tool")
-	Tenant     = attribute.Key("writ.tenant")
-	State      = attribute.Key("writ.state")
-	Class      = attribute.Key("writ.class")
-	Attempt    = attribute.Key("writ.attempt")    // int, counted from 1
-	Generation = attribute.Key("writ.generation") // int, counted from 1
-	Outcome    = attribute.Key("writ.outcome")    // applied, not_applied or unknown
-	Step       = attribute.Key("writ.step")       // what the next-step rule answered
-	Provider   = attribute.Key("writ.provider")
+	IntentID = attribute.Key("writ.intent_id")
+	Tool     = attribute.Key("writ.tool")
+	Tenant   = attribute.Key("writ.tenant")
+	State    = attribute.Key("writ.state")
+	Attempt  = attribute.Key("writ.attempt") // int, counted from 1
+	Outcome  = attribute.Key("writ.outcome") // applied, not_applied or unknown
+	Step     = attribute.Key("writ.step")    // what the next-step rule answered
 
 	// ErrorType is OpenTelemetry's own attribute for the kind of an error.
 	ErrorType = attribute.Key("error.type")

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
@@ -80,7 +83,7 @@ func TestOneTraceRunsFromTheCommandOverTheRowToTheWire(t *testing.T) {
 			// Another process would read the row.
 			invokeCtx, invoke := telemetry.Start(telemetry.WithTraceparent(context.Background(), row), "invoke")
 			wire := http.Header{}
-			telemetry.InjectHTTP(invokeCtx, wire)
+			propagation.TraceContext{}.Inject(invokeCtx, propagation.HeaderCarrier(wire))
 			telemetry.End(invoke, nil)
 			flush()
 
@@ -216,7 +219,7 @@ func TestTheTraceOfTheStartingProcessContinues(t *testing.T) {
 	ctx, span := telemetry.Start(telemetry.FromEnvironment(t.Context()), "execute")
 	defer telemetry.End(span, nil)
 	wire := http.Header{}
-	telemetry.InjectHTTP(ctx, wire)
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(wire))
 	if got := wire.Get("Traceparent"); !strings.HasPrefix(got, incoming[:36]) || got == incoming {
 		t.Errorf("traceparent is %q, want a new span of trace %s", got, incoming[3:35])
 	}
@@ -252,7 +255,7 @@ func TestBaggageDoesNotReachTheProvider(t *testing.T) {
 	ctx, span := telemetry.Start(baggage.ContextWithBaggage(t.Context(), bag), "invoke")
 	defer telemetry.End(span, nil)
 	wire := http.Header{}
-	telemetry.InjectHTTP(ctx, wire)
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(wire))
 	otel.GetTextMapPropagator().Inject(ctx, headerCarrier(wire))
 	if len(wire) != 1 {
 		t.Errorf("the provider receives %v, want traceparent alone", wire)
@@ -284,6 +287,44 @@ func TestAValueThatCannotBeFollowedIsRefusedAndChangesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnAddressOrHeaderThatCannotBeReadIsRefusedAndNotRepeated(t *testing.T) {
+	for _, protocol := range []string{"http/protobuf", "grpc"} {
+		for _, c := range []struct{ name, value string }{
+			{"HEADERS", "Bearer s3cret"},
+			{"HEADERS", "authorization=ok,Bearer s3cret"},
+			{"HEADERS", "Bearer s3cret=x"},
+			{"HEADERS", "authorization=s3cret%zz"},
+			{"TRACES_HEADERS", "=s3cret"},
+			{"ENDPOINT", "http://u:s3cret@127.0.0.1:x"},
+			{"ENDPOINT", "http:/u:s3cret@127.0.0.1"},
+			{"TRACES_ENDPOINT", "http://u:s3cret%zz@127.0.0.1"},
+		} {
+			t.Run(protocol+" "+c.name+" "+c.value, func(t *testing.T) {
+				variable := "OTEL_EXPORTER_OTLP_" + c.name
+				environment(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, variable: c.value})
+				var err error
+				printed := printedBy(t, func() { _, err = telemetry.Setup(t.Context(), "writ-test") })
+				if intent.CodeOf(err) != intent.CodeInvalidConfig || !strings.Contains(err.Error(), variable+" ") || strings.Contains(err.Error(), "s3cret") {
+					t.Errorf("Setup returned %v, want code %s and the variable's name alone", err, intent.CodeInvalidConfig)
+				}
+				if printed != "" {
+					t.Errorf("Setup printed %q", printed)
+				}
+			})
+		}
+	}
+}
+
+// printedBy returns what OpenTelemetry's own logger says while run runs.
+func printedBy(t *testing.T, run func()) string {
+	t.Helper()
+	var printed strings.Builder
+	otel.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(&printed, nil)))
+	defer otel.SetLogger(logr.Discard())
+	run()
+	return printed.String()
 }
 
 func TestACollectorThatNeverAnswersDoesNotHoldTheShutdown(t *testing.T) {

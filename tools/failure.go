@@ -32,17 +32,17 @@ func NotApplied(err error) *Failure { return &Failure{Outcome: intent.NotApplied
 // Unknown says that the effect may have happened.
 func Unknown(err error) *Failure { return &Failure{Outcome: intent.Unknown, Err: err} }
 
-// WithCode returns f with a code.
-func (f *Failure) WithCode(code string) *Failure { f.Code = code; return f }
+// WithCode returns a copy of f with a code.
+func (f *Failure) WithCode(code string) *Failure { g := *f; g.Code = code; return &g }
 
-// After returns f with the provider's wish for a wait.
-func (f *Failure) After(d time.Duration) *Failure { f.RetryAfter = d; return f }
+// After returns a copy of f with the provider's wish for a wait.
+func (f *Failure) After(d time.Duration) *Failure { g := *f; g.RetryAfter = d; return &g }
 
-// AsFinal returns f marked so that it is not tried again.
-func (f *Failure) AsFinal() *Failure { f.Final = true; return f }
+// AsFinal returns a copy of f that is not tried again.
+func (f *Failure) AsFinal() *Failure { g := *f; g.Final = true; return &g }
 
-// AsInProgress returns f marked as an answer about an earlier request with the same key.
-func (f *Failure) AsInProgress() *Failure { f.InProgress = true; return f }
+// AsInProgress returns a copy of f that speaks of an earlier request with the same key.
+func (f *Failure) AsInProgress() *Failure { g := *f; g.InProgress = true; return &g }
 
 func (f *Failure) Error() string {
 	text := string(f.Outcome)

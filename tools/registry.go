@@ -25,10 +25,10 @@ type Registry struct {
 func NewRegistry(list ...Tool) (*Registry, error) {
 	r := &Registry{byName: make(map[string]Registered, len(list))}
 	for _, t := range list {
-		if t == nil {
-			return nil, intent.Errorf(intent.CodeInvalidSpec, "a tool is nil; register only tools that were made")
+		spec, err := specOf(t)
+		if err != nil {
+			return nil, err
 		}
-		spec := t.Spec()
 		if err := spec.check(); err != nil {
 			return nil, err
 		}
@@ -39,6 +39,19 @@ func NewRegistry(list ...Tool) (*Registry, error) {
 		r.byName[spec.Name] = Registered{Tool: t, Spec: spec, Digest: spec.Digest()}
 	}
 	return r, nil
+}
+
+// specOf reads the spec of a tool that may be nil, or a nil pointer whose Spec panics.
+func specOf(t Tool) (spec Spec, err error) {
+	defer func() {
+		if recover() != nil {
+			err = intent.Errorf(intent.CodeInvalidSpec, "a tool's Spec panicked; register only tools that were made")
+		}
+	}()
+	if f, ok := t.(funcTool); ok && f.invoke == nil {
+		return Spec{}, f.spec.invalid("it has no function to run")
+	}
+	return t.Spec(), nil
 }
 
 // Lookup returns the tool of exactly that name.

@@ -34,14 +34,18 @@ type Validator interface {
 
 // Result is what a tool returns on success.
 type Result struct {
-	// MediaType of Body, for example "application/json". Empty: application/json.
+	// MediaType of Body, for example "application/json". Empty: application/json if the
+	// body is JSON, else application/octet-stream.
 	MediaType string
 	// Body is the answer. Any bytes are kept, also what is not JSON.
 	Body []byte
 }
 
-// MediaTypeJSON is the media type of JSON results.
-const MediaTypeJSON = "application/json"
+// The media types of results that are JSON and of those that are no known text.
+const (
+	MediaTypeJSON   = "application/json"
+	MediaTypeBinary = "application/octet-stream"
+)
 
 // JSON returns v, marshalled, as a result. A value that does not marshal is kept as
 // text: a bad answer never hides that the effect happened.
@@ -57,7 +61,7 @@ func JSON(v any) (Result, error) {
 func Text(s string) (Result, error) {
 	mediaType := "text/plain; charset=utf-8"
 	if !utf8.ValidString(s) {
-		mediaType = "application/octet-stream"
+		mediaType = MediaTypeBinary
 	}
 	return Result{MediaType: mediaType, Body: []byte(s)}, nil
 }

@@ -114,7 +114,7 @@ func (e *execution) invoke(ctx workflow.Context, p activities.Progress) (activit
 // answer runs a read before it has a row; whatever does not end it leads to a row.
 func (e *execution) answer(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
 	out, err := e.run(ctx, p, activities.InvokeInput{
-		IntentID: e.in.IntentID, Tool: p.Labels.Tool, HeartbeatMS: p.HeartbeatMS, Traceparent: e.in.Traceparent, Answer: e.in.Request,
+		IntentID: e.in.IntentID, Tool: p.Labels.Tool, HeartbeatMS: p.HeartbeatMS, Traceparent: p.Traceparent, Answer: e.in.Request,
 	})
 	if err != nil || out.Evidence == nil {
 		p.Step = intent.Step{Kind: activities.StepPersist, Reason: intent.ReasonRunAgain}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -111,6 +110,10 @@ func report(stderr io.Writer, root *cobra.Command, err error) {
 	fmt.Fprintf(stderr, "writ-dev: %s: %s\n", code, message)
 }
 
+// codeUnexpected is the code of a failure that nobody gave one, which is a
+// defect. It says nothing about effects, unlike Writ's own code "failed".
+const codeUnexpected = "unexpected"
+
 // describe returns an error's stable code and its text without the code.
 func describe(err error) (code, message string) {
 	var coded interface{ Code() string }
@@ -119,8 +122,8 @@ func describe(err error) (code, message string) {
 	case errors.As(err, &coded):
 		return coded.Code(), err.Error()
 	case errors.As(err, &failure):
-		return string(failure.Code), strings.ReplaceAll(err.Error(), string(failure.Code)+": ", "")
+		return string(failure.Code), failure.Message
 	default:
-		return "failed", err.Error()
+		return codeUnexpected, err.Error()
 	}
 }

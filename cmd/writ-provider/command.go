@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 
 	"github.com/spf13/cobra"
 )
@@ -82,8 +83,8 @@ The ledger outlives the process, also when it is killed.`,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opts.output != "text" && opts.output != "json" {
-				return usage(fmt.Errorf("--output must be text or json, not %q", opts.output))
+			if err := opts.check(cmd); err != nil {
+				return usage(err)
 			}
 			return serve(cmd.Context(), *opts, cmd.OutOrStdout(), slog.New(slog.NewTextHandler(stderr, nil)))
 		},
@@ -92,6 +93,24 @@ The ledger outlives the process, also when it is killed.`,
 	cmd.Flags().StringVar(&opts.ledger, "ledger", "", "`file` of the ledger (default: provider/ledger.jsonl in Writ's state folder)")
 	cmd.Flags().StringVarP(&opts.output, "output", "o", "text", "`form` of the ready line and of errors: text or json")
 	return cmd
+}
+
+// check finds what cannot be meant, before anything is opened.
+func (o *options) check(cmd *cobra.Command) error {
+	if o.output != "text" && o.output != "json" {
+		return fmt.Errorf("--output must be text or json, not %q", o.output)
+	}
+	if o.ledger == "" && cmd.Flags().Changed("ledger") {
+		return errors.New("--ledger is empty: name a file, or leave it out for the default one") // a variable that is not set
+	}
+	_, port, err := net.SplitHostPort(o.listen)
+	if err == nil {
+		_, err = net.DefaultResolver.LookupPort(cmd.Context(), "tcp", port)
+	}
+	if err != nil {
+		return fmt.Errorf("--listen must be host:port with a port from 0 to 65535, not %q", o.listen)
+	}
+	return nil
 }
 
 // report tells the user what went wrong. A failed write has nowhere to be told.

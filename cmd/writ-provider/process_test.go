@@ -250,12 +250,18 @@ func TestEachReasonNotToStartHasItsOwnCode(t *testing.T) {
 		args []string
 	}{
 		{"port_in_use", exitInfrastructure, []string{"--listen", taken.Addr().String(), "--ledger", filepath.Join(folder, "new")}},
-		{"listen_failed", exitInfrastructure, []string{"--listen", "127.0.0.1:port", "--ledger", filepath.Join(folder, "new")}},
+		{"listen_failed", exitInfrastructure, []string{"--listen", "192.0.2.1:0", "--ledger", filepath.Join(folder, "new")}}, // RFC 5737: nobody has it
 		{"ledger_in_use", exitInfrastructure, []string{"--listen", free, "--ledger", inUse}},
 		{"ledger_corrupt", exitInfrastructure, []string{"--listen", free, "--ledger", corrupt}},
 		{"ledger_not_writable", exitInfrastructure, []string{"--listen", free, "--ledger", filepath.Join(blocked, "ledger")}},
 		{"usage", exitUsage, []string{"--port", "1"}},
 		{"usage", exitUsage, []string{"now"}},
+		{"usage", exitUsage, []string{"--listen", free, "--ledger", ""}},
+		{"usage", exitUsage, []string{"--listen", "nonsense", "--ledger", filepath.Join(folder, "new")}},
+		{"usage", exitUsage, []string{"--listen", "", "--ledger", filepath.Join(folder, "new")}},
+		{"usage", exitUsage, []string{"--listen", "127.0.0.1:99999", "--ledger", filepath.Join(folder, "new")}},
+		{"usage", exitUsage, []string{"--listen", "127.0.0.1:-1", "--ledger", filepath.Join(folder, "new")}},
+		{"usage", exitUsage, []string{"--listen", "127.0.0.1:port", "--ledger", filepath.Join(folder, "new")}},
 	} {
 		var stdout, stderr bytes.Buffer
 		exit := run(t.Context(), append([]string{"-o", "json"}, c.args...), &stdout, &stderr)

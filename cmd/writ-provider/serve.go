@@ -8,17 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"writ/internal/sandbox"
 	"writ/internal/statedir"
 )
-
-// shutdownGrace is how long answers that are being sent may take after a signal.
-const shutdownGrace = 5 * time.Second
 
 // serve runs the provider until ctx ends.
 func serve(ctx context.Context, opts options, stdout io.Writer, log *slog.Logger) error {
@@ -30,42 +25,27 @@ func serve(ctx context.Context, opts options, stdout io.Writer, log *slog.Logger
 	if err != nil {
 		return listenFailure(opts.listen, err)
 	}
-	provider, err := sandbox.New(sandbox.Config{LedgerPath: path, Logger: log})
+	service, err := sandbox.Serve(listener, sandbox.Config{LedgerPath: path, Logger: log})
 	if err != nil {
-		listener.Close()
 		return ledgerFailure(path, err)
 	}
-	server := &http.Server{
-		Handler:           provider.Handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
 	// The socket accepts since Listen, so whoever reads this line can connect.
 	if err := announce(stdout, opts.output, "http://"+listener.Addr().String(), path); err != nil {
-		return errors.Join(err, stop(provider, server))
+		return errors.Join(err, stop(ctx, service))
 	}
 	select {
-	case err := <-served:
+	case err := <-service.Failed():
 		return errors.Join(
 			&failure{code: "serve_failed", message: "the provider cannot go on listening; start it again", exit: exitInfrastructure, cause: err},
-			provider.Close())
+			stop(ctx, service))
 	case <-ctx.Done():
-		return stop(provider, server)
+		return stop(ctx, service)
 	}
 }
 
-// stop ends the provider first: hanging requests and waits would otherwise keep the HTTP server from ending.
-func stop(provider *sandbox.Server, server *http.Server) error {
-	if err := provider.Close(); err != nil {
-		server.Close()
+func stop(ctx context.Context, service *sandbox.Service) error {
+	if err := service.Stop(context.WithoutCancel(ctx)); err != nil {
 		return &failure{code: "ledger_failed", message: "the ledger could not be closed: " + err.Error() + "; check the disk", exit: exitInfrastructure, cause: err}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownGrace)
-	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		server.Close() // a client that does not read its answer cannot keep the provider alive; every effect is on the disk
 	}
 	return nil
 }

@@ -112,16 +112,6 @@ func (p *program) execute(ctx context.Context, tool string, f executeFlags) erro
 		return err
 	}
 	defer client.Close()
-	if f.key == "" {
-		// Shown before anything is sent: a terminal that dies must not lose the name of
-		// what may have been accepted.
-		key, err := writ.NewRequestKey()
-		if err != nil {
-			return err
-		}
-		f.key = string(key)
-		fmt.Fprintf(p.stderr, "writ: request key %s; the same command with --key %s joins this intent\n", key, key)
-	}
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
@@ -130,6 +120,11 @@ func (p *program) execute(ctx context.Context, tool string, f executeFlags) erro
 	request := writ.Request{
 		Tool: tool, Payload: payload, RequestKey: f.key, Tenant: f.tenant, Principal: f.principal, Service: "writ-cli",
 	}
+	if f.key == "" {
+		if err := p.mintKey(&request); err != nil {
+			return err
+		}
+	}
 	if f.detach {
 		return p.submit(ctx, client, request)
 	}
@@ -137,6 +132,22 @@ func (p *program) execute(ctx context.Context, tool string, f executeFlags) erro
 	done, err := client.Execute(ctx, request)
 	stop()
 	return p.printExecution(done, err)
+}
+
+// mintKey gives the request a key and shows it before anything is sent: a terminal that
+// dies must not lose the name of what may have been accepted. A request that is refused
+// for what it is shows none.
+func (p *program) mintKey(request *writ.Request) error {
+	key, err := writ.NewRequestKey()
+	if err != nil {
+		return err
+	}
+	request.RequestKey = string(key)
+	if err := request.Check(); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stderr, "writ: request key %s; the same command with --key %s joins this intent\n", key, key)
+	return nil
 }
 
 func (p *program) submit(ctx context.Context, client *writ.Client, request writ.Request) error {

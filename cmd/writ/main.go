@@ -18,6 +18,9 @@ import (
 )
 
 func main() {
+	// A reader that went away must not end a worker in the middle of a call, nor hide a
+	// command's exit status: the write fails instead.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

@@ -68,6 +68,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeIdempotencyConflict: statusConflict,
 
 	intent.CodeDatabaseUnavailable: statusInfrastructure,
+	intent.CodeDatabaseRefused:     statusInfrastructure,
 	intent.CodeTemporalUnavailable: statusInfrastructure,
 	intent.CodeMigrationRequired:   statusInfrastructure,
 	intent.CodeNotYetKnown:         statusInfrastructure,

@@ -16,6 +16,7 @@ import (
 func root() fs.FS { return os.DirFS("../..") }
 
 func TestEveryFileKeepsTheRulesOfTheHouse(t *testing.T) {
+	t.Parallel()
 	r, err := read(root())
 	if err != nil {
 		t.Fatal(err)
@@ -29,6 +30,7 @@ func TestEveryFileKeepsTheRulesOfTheHouse(t *testing.T) {
 }
 
 func TestARoomThatIsNotBuiltYetTakesNoOtherPlace(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for _, rooms := range floors {
 		for _, room := range rooms {
@@ -41,6 +43,7 @@ func TestARoomThatIsNotBuiltYetTakesNoOtherPlace(t *testing.T) {
 }
 
 func TestAPlantedViolationIsFound(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		file, text, want string
 	}{
@@ -102,6 +105,7 @@ func TestAPlantedViolationIsFound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r, err := read(fstest.MapFS{
 				"go.mod":   {Data: []byte("module example.org/x\n\ngo 1.26.0\n")},
 				c.file:     {Data: []byte(c.text)},
@@ -119,6 +123,7 @@ func TestAPlantedViolationIsFound(t *testing.T) {
 }
 
 func TestWhatTheHouseAllowsIsNotReported(t *testing.T) {
+	t.Parallel()
 	r, err := read(fstest.MapFS{
 		"go.mod":                   {Data: []byte("module example.org/x\n")},
 		"intent/next.go":           {Data: []byte("package intent\nimport (\n\t\"time\"\n\t\"github.com/google/uuid\"\n)\nvar day = 24 * time.Hour\nvar none = uuid.Nil")},
@@ -148,6 +153,7 @@ func machinePath(line string) bool {
 var machinePaths = regexp.MustCompile(`(^|[^A-Za-z0-9._$~}-])(/` + `work/|/` + `root/|/` + `home/[a-z]|/` + `Users/[A-Za-z])`)
 
 func TestNoFileNamesAFolderOfSomebodysMachine(t *testing.T) {
+	t.Parallel()
 	r := root()
 	err := fs.WalkDir(r, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -175,6 +181,7 @@ func TestNoFileNamesAFolderOfSomebodysMachine(t *testing.T) {
 }
 
 func TestAPlantedMachinePathIsFound(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]bool{
 		`data := "/` + `work/main/data"`:      true,
 		"see /" + "home/anna/notes":           true,
@@ -194,6 +201,7 @@ func TestAPlantedMachinePathIsFound(t *testing.T) {
 }
 
 func TestEveryCellarStillExists(t *testing.T) {
+	t.Parallel()
 	for _, folder := range slices.Sorted(maps.Keys(cellars)) {
 		if _, err := fs.Stat(root(), folder); err != nil {
 			t.Errorf("%s is listed in the house and does not exist: %v", folder, err)

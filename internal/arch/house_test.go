@@ -31,14 +31,15 @@ type cellar struct {
 var cellars = map[string]cellar{
 	"internal/arch":       {},
 	"internal/invocation": {imports: []string{"intent"}, users: []string{"tools", "activities"}},
-	"internal/killpoint":  {users: []string{"tools", "outbox", "receipts", "activities", "workflows", "recovery", ".", "cmd/writ", "integration"}},
-	"internal/loopback":   {users: []string{"internal/postgres", "internal/sandbox", "cmd/writ-dev", "cmd/writ-provider", "integration"}},
-	"internal/statedir":   {users: []string{"internal/postgres", "cmd/writ-dev", "cmd/writ-provider", "integration"}},
-	"internal/child":      {users: []string{"internal/postgres", "cmd/writ-dev", "integration"}},
-	"internal/postgres":   {imports: []string{"internal/child", "internal/loopback", "internal/statedir"}, users: []string{"internal/pgtest", "cmd/writ-dev", "integration"}},
+	"internal/killpoint":  {users: []string{"tools", "activities"}},
+	"internal/loopback":   {users: []string{"internal/postgres", "cmd/writ-dev"}},
+	"internal/statedir":   {users: []string{"internal/postgres", "cmd/writ-dev", "cmd/writ-provider"}},
+	"internal/child":      {users: []string{"internal/postgres", "cmd/writ-dev"}},
+	"internal/postgres":   {imports: []string{"internal/child", "internal/loopback", "internal/statedir"}, users: []string{"internal/pgtest", "cmd/writ-dev"}},
 	"internal/pgtest":     {imports: []string{"internal/postgres"}},
 	"internal/otlptest":   {},
-	"internal/sandbox":    {imports: []string{"telemetry", "internal/loopback"}, users: []string{"cmd/writ-provider", "cmd/writ-dev", "integration"}},
+	// The judge of the others shares no code with them.
+	"internal/sandbox": {users: []string{"cmd/writ-provider", "cmd/writ-dev"}},
 }
 
 // roomOf returns the listed folder that dir belongs to, or "" if it has no place.
@@ -69,11 +70,11 @@ func floorOf(room string) int {
 	return -1
 }
 
-// packagesWithPgx may import pgx outside of tests; all but the last four own the SQL as well.
+// packagesWithPgx may import pgx outside of tests; all but the last two own the SQL as well.
 var packagesWithPgx = []string{
 	"outbox", "receipts", // the tables
 	"internal/postgres", "internal/pgtest", "cmd/writ-dev", // clusters and databases, before there are tables
-	".", "activities", "recovery", "cmd/writ", // the pool and transactions, handed through
+	".", "activities", // the pool and transactions, handed through
 }
 
 var packagesWithSQL = packagesWithPgx[:5]

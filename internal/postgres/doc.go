@@ -5,6 +5,7 @@
 // is none yet, starts the server as a child process on a loopback port, and
 // returns once it answers. [Server.URL] gives the address of a database,
 // [Server.CreateDatabase] makes one, [Server.Stop] ends the server.
+// [CreateDatabase] makes a database on a server that somebody else runs.
 //
 // The cluster is as durable as a production one: fsync, full page writes and
 // synchronous commit are on, for ephemeral clusters too, so that what a test

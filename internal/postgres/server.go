@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"writ/internal/child"
 	"writ/internal/loopback"
@@ -162,32 +161,7 @@ func (s *Server) CreateDatabase(ctx context.Context, name string) error {
 		return fmt.Errorf("create database %s: %w", name, err)
 	}
 	defer connection.Close(ctx)
-
-	var exists bool
-	err = connection.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&exists)
-	if err != nil {
-		return fmt.Errorf("look for database %s: %w", name, err)
-	}
-	if exists {
-		return nil
-	}
-	_, err = connection.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
-	if isDuplicateDatabase(err) { // made by somebody else since the look
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("create database %s: %w", name, err)
-	}
-	return nil
-}
-
-func isDuplicateDatabase(err error) bool {
-	const (
-		duplicateDatabase = "42P04"
-		uniqueViolation   = "23505" // two CREATE DATABASE at once meet in the catalogue's index
-	)
-	var failure *pgconn.PgError
-	return errors.As(err, &failure) && (failure.Code == duplicateDatabase || failure.Code == uniqueViolation)
+	return CreateDatabase(ctx, connection, name)
 }
 
 // Stop ends the server with a fast shutdown: open transactions are rolled

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,6 +101,24 @@ func TestCreatingADatabaseThatExistsDoesNothing(t *testing.T) {
 	if got := queryString(t, server.URL(`odd "name"`), "SELECT current_database()"); got != `odd "name"` {
 		t.Fatalf("connected to %s", got)
 	}
+}
+
+func TestSeveralMayCreateOneDatabaseAtOnce(t *testing.T) {
+	t.Parallel()
+	server := start(t, Options{Ephemeral: true})
+	ready := make(chan struct{})
+	var creators sync.WaitGroup
+	for range 8 {
+		connection := connect(t, server.URL("postgres"))
+		creators.Go(func() {
+			<-ready
+			if err := CreateDatabase(t.Context(), connection, "shared"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(ready)
+	creators.Wait()
 }
 
 func TestAPortThatIsTakenIsNamed(t *testing.T) {

@@ -6,7 +6,8 @@
 //
 // The main types:
 //
-//   - [Server] serves the provider's endpoints, its books and its faults over one [http.Handler].
+//   - [Server] serves the provider's endpoints, its books and its faults over one [http.Handler]; [Service] is one that
+//     listens.
 //   - [Entry] is one effect that was really performed: one line of the ledger, on disk before any answer leaves.
 //   - [Fault] is a rule that makes chosen requests fail in a chosen way.
 //   - [Request] is what the provider saw of one request; waiting for one is the sync point that tests use.

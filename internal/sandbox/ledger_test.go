@@ -186,7 +186,7 @@ func TestATornLastLineIsCutOffWhereverItWasTorn(t *testing.T) {
 	t.Parallel()
 	path, content := writtenLedger(t)
 	lastLine := bytes.LastIndexByte(content[:len(content)-1], '\n') + 1
-	for cut := lastLine + 1; cut < len(content); cut += 7 {
+	for cut := lastLine + 1; cut < len(content); cut += 5 {
 		if err := os.WriteFile(path, content[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -232,6 +232,10 @@ func TestALedgerThatIsCorruptElsewhereIsNotOpened(t *testing.T) {
 		"members of it are missing":  []byte(`{"seq":1,"effect_id":"eff_1"}` + "\n"),
 		"a line holds two values":    []byte(`{"seq":1}{}` + "\n"),
 		"a line is no longer a line": []byte("\x00\x00\x00\n"),
+		"it is another file":         []byte(`{"my":"precious"}`),
+		"it holds nothing but zeros": make([]byte, 3<<20),
+		"another file follows":       join(lines[0], []byte(`{"my":"precious"}`)),
+		"the end has another seq":    join(lines[0], lines[2][:20]),
 	} {
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
@@ -242,6 +246,36 @@ func TestALedgerThatIsCorruptElsewhereIsNotOpened(t *testing.T) {
 		}
 		if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, damaged) {
 			t.Errorf("%s: the file was changed", name)
+		}
+	}
+}
+
+func TestOnlyTheLedgersOwnFolderIsClosedToOthers(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	state := filepath.Join(base, "lib", "state")
+	leaf := filepath.Join(state, "provider")
+	shared := filepath.Join(base, "shared") // has what the process's umask leaves of 0755
+	if err := os.Mkdir(shared, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := openLedger(filepath.Join(leaf, "ledger.jsonl"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.close(); err != nil {
+		t.Error(err)
+	}
+	mode := func(path string) os.FileMode {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode().Perm()
+	}
+	for path, want := range map[string]os.FileMode{filepath.Dir(state): mode(shared), state: mode(shared), leaf: 0o700} {
+		if got := mode(path); got != want {
+			t.Errorf("%s has mode %o, want %o", path, got, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ var (
 	// ErrLedgerInUse means that another provider has the ledger open. Two writers would tear each other's lines.
 	ErrLedgerInUse = errors.New("another provider is using this ledger")
 	// ErrLedgerCorrupt means that a line other than a torn last one cannot be understood. The provider refuses to start,
-	// because books with a hole judge nothing.
+	// because books with a hole judge nothing, and leaves the file as it is: perhaps it never was a ledger.
 	ErrLedgerCorrupt = errors.New("the ledger is corrupt")
 )
 
@@ -30,7 +30,7 @@ type recoveredLine struct {
 
 // openLedgerFile opens or creates the file, locks it for this process, reads it and cuts off a torn last line.
 func openLedgerFile(path string, log *slog.Logger) (_ *os.File, _ []recoveredLine, err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, nil, fmt.Errorf("sandbox: make the ledger's folder: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
@@ -70,25 +70,37 @@ func openLedgerFile(path string, log *slog.Logger) (_ *os.File, _ []recoveredLin
 	return file, lines, nil
 }
 
+// makeFolder makes the ledger's folder for this user alone. The folders above it may be shared: the private PostgreSQL
+// keeps its data beside the provider's, and runs as another user when the provider is started by root.
+func makeFolder(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.MkdirAll(path, 0o700)
+}
+
 // readLedger reads every line. whole is the length of the part that consists of complete lines, torn the number of bytes
 // after it: a line without its end was being written when the provider was killed, so it was not flushed and not
-// answered, even if it happens to parse.
+// answered, even if it happens to parse. Bytes that no entry begins with are no torn line; the ledger is then corrupt.
 func readLedger(r io.Reader) (lines []recoveredLine, whole, torn int64, err error) {
 	in := bufio.NewReader(r)
 	effects := make(map[string]bool)
 	for {
 		line, err := in.ReadBytes('\n')
+		number := int64(len(lines)) + 1
+		corrupt := func(why string) error {
+			return fmt.Errorf("%w: line %d at byte %d: %s", ErrLedgerCorrupt, number, whole, why)
+		}
 		if err == io.EOF {
+			if !beginsEntry(line, number) {
+				return nil, 0, 0, corrupt("the file does not end as a ledger does")
+			}
 			return lines, whole, int64(len(line)), nil
 		}
 		if err != nil {
 			return nil, 0, 0, fmt.Errorf("read the ledger: %w", err)
 		}
-		number := int64(len(lines)) + 1
 		entry := new(Entry)
-		corrupt := func(why string) error {
-			return fmt.Errorf("%w: line %d at byte %d: %s", ErrLedgerCorrupt, number, whole, why)
-		}
 		switch err := json.Unmarshal(line, entry); {
 		case err != nil:
 			return nil, 0, 0, corrupt(err.Error())
@@ -103,6 +115,13 @@ func readLedger(r io.Reader) (lines []recoveredLine, whole, torn int64, err erro
 		whole += int64(len(line))
 		lines = append(lines, recoveredLine{entry: entry, line: bytes.TrimSuffix(line, []byte{'\n'})})
 	}
+}
+
+// beginsEntry reports whether tail can be what is left of the entry with this seq: every entry begins with the same bytes
+// up to its time. Nothing is left of an entry that was not begun.
+func beginsEntry(tail []byte, seq int64) bool {
+	head := fmt.Appendf(nil, `{"seq":%d,"time":"`, seq)
+	return bytes.HasPrefix(tail, head) || bytes.HasPrefix(head, tail)
 }
 
 // syncFolder makes a new file's name durable (fsync(2): syncing the file alone does not).

@@ -102,8 +102,9 @@ LANGUAGE plpgsql AS $$
 BEGIN
     -- Only due_at, which recovery moves, changes without a new version: it is no fact.
     IF NEW.version < OLD.version OR (NEW.version = OLD.version AND
-       (NEW.state, NEW.generation, NEW.first_sent_at, NEW.ended_at)
-       IS DISTINCT FROM (OLD.state, OLD.generation, OLD.first_sent_at, OLD.ended_at))
+       (NEW.state, NEW.generation, NEW.first_sent_at, NEW.ended_at, NEW.decision, NEW.commitment)
+       IS DISTINCT FROM
+       (OLD.state, OLD.generation, OLD.first_sent_at, OLD.ended_at, OLD.decision, OLD.commitment))
     THEN
         RAISE EXCEPTION 'writ: intent % changed without a new version', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
@@ -118,10 +119,10 @@ BEGIN
     END IF;
     -- A key and its first use stand for as long as their generation does.
     IF (NEW.id, NEW.tenant, NEW.request_key, NEW.principal, NEW.tool, NEW.class, NEW.payload, NEW.effect_context,
-        NEW.salt, NEW.fingerprint, NEW.created_at)
+        NEW.salt, NEW.fingerprint, NEW.spec_digest, NEW.rules, NEW.traceparent, NEW.task_queue, NEW.created_at)
        IS DISTINCT FROM
        (OLD.id, OLD.tenant, OLD.request_key, OLD.principal, OLD.tool, OLD.class, OLD.payload, OLD.effect_context,
-        OLD.salt, OLD.fingerprint, OLD.created_at)
+        OLD.salt, OLD.fingerprint, OLD.spec_digest, OLD.rules, OLD.traceparent, OLD.task_queue, OLD.created_at)
        OR NEW.generation < OLD.generation
        OR (NEW.generation = OLD.generation AND (NEW.idempotency_key <> OLD.idempotency_key
            OR (OLD.first_sent_at IS NOT NULL AND NEW.first_sent_at IS DISTINCT FROM OLD.first_sent_at)))

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"writ/tools"
 )
@@ -25,16 +26,14 @@ type Response struct {
 	Truncated bool
 }
 
-const mediaTypeBinary = "application/octet-stream"
-
 // Result returns the answer as the tool's result. What is not what it says it is (JSON
 // that does not parse, a part of something) is kept as binary.
 func (r Response) Result() (tools.Result, error) {
-	mediaType := cmp.Or(r.Header.Get("Content-Type"), mediaTypeBinary)
+	mediaType := cmp.Or(r.Header.Get("Content-Type"), tools.MediaTypeBinary)
 	plain, _, err := mime.ParseMediaType(mediaType)
 	isJSON := plain == tools.MediaTypeJSON || strings.HasSuffix(plain, "+json")
-	if err != nil || r.Truncated || isJSON && !json.Valid(r.Body) {
-		mediaType = mediaTypeBinary
+	if err != nil || r.Truncated || isJSON && !(json.Valid(r.Body) && utf8.Valid(r.Body)) {
+		mediaType = tools.MediaTypeBinary
 	}
 	return tools.Result{MediaType: mediaType, Body: r.Body}, nil
 }

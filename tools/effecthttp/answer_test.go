@@ -231,7 +231,12 @@ func TestAResultIsWhatItSaysItIs(t *testing.T) {
 
 func TestAClientOrRequestThatCannotBeMeantIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, base := range []string{"", "127.0.0.1:80", "ftp://provider", "http://", "http://me:secret@provider", "http://provider?x=1", "http://provider#x", "http://[", "/v1"} {
+	for _, base := range []string{
+		"", "127.0.0.1:80", "ftp://provider", "http://", "http://provider?x=1", "http://provider#x", "http://[", "/v1",
+		"http://me:secret@provider", "http://secret@provider", "http://me:secret@provider:x", "http://me:secret/1@provider",
+		"http://me:secret%zz@provider", "http://me:%secret@provider", "http://me:secret @provider", "http:/me:secret@provider",
+		"me:secret@provider", "ftp://secret@provider", "http://provider?key=secret", "http://provider#secret", "http://[secret",
+	} {
 		if _, err := New(Config{BaseURL: base}); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", base, err)
 		}

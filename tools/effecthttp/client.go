@@ -47,22 +47,33 @@ type Client struct {
 
 // New returns a client, or an error that says what is wrong with the configuration.
 func New(cfg Config) (*Client, error) {
-	base, err := url.Parse(strings.TrimRight(cfg.BaseURL, "/"))
-	switch {
-	case err != nil:
+	base, err := parseBase(cfg.BaseURL)
+	if err != nil {
 		return nil, fmt.Errorf("effecthttp: base URL: %w", err)
-	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
-		return nil, fmt.Errorf("effecthttp: base URL %q: want http://host or https://host", base.Redacted())
-	case base.User != nil:
-		return nil, fmt.Errorf("effecthttp: base URL %q: put credentials into Config.Header", base.Redacted())
-	case base.RawQuery != "" || base.Fragment != "":
-		return nil, fmt.Errorf("effecthttp: base URL %q: want no query and no fragment", base.Redacted())
 	}
 	via, err := newTransports(cfg.Transport)
 	if err != nil {
 		return nil, fmt.Errorf("effecthttp: %w", err)
 	}
 	return &Client{base: base, header: cfg.Header.Clone(), via: via, now: time.Now}, nil
+}
+
+// parseBase returns the base URL, or an error that repeats nothing of it. Where a URL is
+// broken nobody can tell which part is a password, so neither its redacted form nor the
+// parser's reason, which quotes the part that it stumbled over, may be shown.
+func parseBase(given string) (*url.URL, error) {
+	base, err := url.Parse(strings.TrimRight(given, "/"))
+	switch {
+	case err != nil:
+		return nil, errors.New("it cannot be parsed; want http://host or https://host")
+	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
+		return nil, errors.New("want http://host or https://host")
+	case base.User != nil:
+		return nil, errors.New("it holds credentials; put them into Config.Header")
+	case base.RawQuery != "" || base.Fragment != "":
+		return nil, errors.New("want no query and no fragment")
+	}
+	return base, nil
 }
 
 // Request is one effect as an HTTP request.

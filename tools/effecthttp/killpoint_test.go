@@ -2,13 +2,13 @@ package effecthttp
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,20 +31,17 @@ func TestTheKillPointDuringTheCallIsReachedWhenTheRequestHasLeft(t *testing.T) {
 		arrived <- int(n)
 		<-r.Context().Done()
 	})
-	reached := filepath.Join(t.TempDir(), "reached")
-	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // kills a child that passes the point
+	defer cancel()
+	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), urlVariable+"="+server.URL,
-		killpoint.EnvPoint+"="+string(killpoint.DuringCall), killpoint.EnvFile+"="+reached)
+		killpoint.EnvPoint+"="+string(killpoint.DuringCall), killpoint.EnvFile+"="+filepath.Join(t.TempDir(), "reached"))
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(reached); err == nil {
-			break
-		} else if !errors.Is(err, fs.ErrNotExist) || time.Now().After(deadline) {
-			t.Errorf("the point was not reached: %v", err)
-			break
-		}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(child.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("the point was not reached: status %#x, %v", status, err)
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Error(err)

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // shape is what a payload may hold, by member name. A member that is not in it is
@@ -35,7 +37,7 @@ func (s shape) check(payload []byte) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if _, known := s[name]; !known {
-			return fmt.Errorf("unknown field %q; the fields are %s", name, strings.Join(slices.Sorted(maps.Keys(s)), ", "))
+			return fmt.Errorf("unknown field %s; the fields are %s", quoteName(name), strings.Join(slices.Sorted(maps.Keys(s)), ", "))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -52,6 +54,21 @@ func (s shape) check(payload []byte) error {
 		}
 	}
 	return nil
+}
+
+// maxName is how much of an unknown member's name an error repeats, in bytes.
+const maxName = 64
+
+// quoteName bounds a name that the caller chose: a payload may be one name of its whole size.
+func quoteName(name string) string {
+	if len(name) <= maxName {
+		return strconv.Quote(name)
+	}
+	cut := maxName
+	for !utf8.RuneStart(name[cut]) {
+		cut--
+	}
+	return strconv.Quote(name[:cut]) + "... (cut)"
 }
 
 var (

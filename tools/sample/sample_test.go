@@ -289,6 +289,27 @@ func TestAPayloadThatTheProviderWouldNotUnderstandIsRefusedBeforeItIsSent(t *tes
 	}
 }
 
+func TestALongUnknownNameIsRepeatedInPart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	registered, _ := b.tools.Lookup("documents.delete")
+	for name, says := range map[string]string{
+		strings.Repeat("n", 64):            `"` + strings.Repeat("n", 64) + `";`,
+		strings.Repeat("n", 65):            `"` + strings.Repeat("n", 64) + `"... (cut);`,
+		"n" + strings.Repeat("\u00e4", 40): `"n` + strings.Repeat("\u00e4", 31) + `"... (cut);`,
+		strings.Repeat("\x7f", 512<<10):    `\x7f"... (cut);`,
+	} {
+		payload, err := json.Marshal(map[string]string{"document_id": "doc_1", name: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = tools.Validate(registered.Tool, payload)
+		if err == nil || !strings.Contains(err.Error(), says) || len(err.Error()) > 1024 {
+			t.Errorf("a name of %d bytes: the error is %.2000v, want %q", len(name), err, says)
+		}
+	}
+}
+
 func TestTheExampleCapturesAreGoodPayloads(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../examples/captures.jsonl")

@@ -125,15 +125,7 @@ func connectionSettings(query url.Values) url.Values {
 }
 
 func createMissing(ctx context.Context, connection *pgx.Conn, name string) error {
-	var exists bool
-	err := connection.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&exists)
-	if err != nil {
-		return fmt.Errorf("look for database %s: %w", name, err)
-	}
-	if exists {
-		return nil
-	}
-	_, err = connection.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	err := postgres.CreateDatabase(ctx, connection, name)
 	const insufficientPrivilege = "42501"
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.Code == insufficientPrivilege {
@@ -144,8 +136,5 @@ func createMissing(ctx context.Context, connection *pgx.Conn, name string) error
 			cause: err,
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("create database %s: %w", name, err)
-	}
-	return nil
+	return err
 }

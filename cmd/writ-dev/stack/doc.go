@@ -24,6 +24,9 @@
 //	database_url_unsupported the URL cannot be used for Temporal's databases too
 //	database_create_denied   Temporal's databases are missing and may not be created
 //	provider_missing         the worker has no provider to call
+//	ledger_in_use            another provider uses the data folder's ledger
+//	ledger_corrupt           the ledger has a line that cannot be understood
+//	ledger_not_writable      the ledger cannot be opened or made
 //
 // The package must never be used in production: it has no authentication but
 // the database's password.

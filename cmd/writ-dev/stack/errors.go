@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"writ/internal/loopback"
+	"writ/internal/sandbox"
 )
 
 // The codes of [Error]; the package comment says when each is returned.
@@ -15,6 +16,9 @@ const (
 	CodeDatabaseURLUnsupported = "database_url_unsupported"
 	CodeDatabaseCreateDenied   = "database_create_denied"
 	CodeProviderMissing        = "provider_missing"
+	CodeLedgerInUse            = "ledger_in_use"
+	CodeLedgerCorrupt          = "ledger_corrupt"
+	CodeLedgerNotWritable      = "ledger_not_writable"
 )
 
 // Error is a failure that a person can do something about. Its text says what.
@@ -44,5 +48,29 @@ func portError(err error, owner, flag string) error {
 		message: fmt.Sprintf("port %d for %s is taken by another process: stop it, or choose another port with %s (0 takes a free one)",
 			busy.Port, owner, flag),
 		cause: err,
+	}
+}
+
+// ledgerError says why the sandbox provider did not start on the ledger at path.
+func ledgerError(err error, path string) *Error {
+	switch {
+	case errors.Is(err, sandbox.ErrLedgerInUse):
+		return &Error{
+			code:    CodeLedgerInUse,
+			message: fmt.Sprintf("another provider uses %s: stop it, or choose another folder with --data-dir", path),
+			cause:   err,
+		}
+	case errors.Is(err, sandbox.ErrLedgerCorrupt):
+		return &Error{
+			code:    CodeLedgerCorrupt,
+			message: fmt.Sprintf("the provider's books cannot be read (%v): restore the file, or choose another folder with --data-dir", err),
+			cause:   err,
+		}
+	default:
+		return &Error{
+			code:    CodeLedgerNotWritable,
+			message: fmt.Sprintf("the provider's books cannot be kept (%v): make the file writable, or choose another folder with --data-dir", err),
+			cause:   err,
+		}
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -72,32 +70,17 @@ func (s *Stack) startProvider(context.Context) error {
 	if err != nil {
 		return err
 	}
-	provider, err := sandbox.New(sandbox.Config{
-		LedgerPath: filepath.Join(s.folder.Path(), "ledger.jsonl"),
-		Logger:     s.options.Logger,
-	})
+	ledger := filepath.Join(s.folder.Path(), "ledger.jsonl")
+	service, err := sandbox.Serve(listener, sandbox.Config{LedgerPath: ledger, Logger: s.options.Logger})
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return ledgerError(err, ledger)
 	}
-	server := &http.Server{
-		Handler:           provider.Handler(),
-		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelWarn),
-	}
-	served := make(chan struct{})
+	s.started("the sandbox provider", service.Stop)
 	go func() {
-		defer close(served)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err, failed := <-service.Failed(); failed {
 			s.fail(fmt.Errorf("the sandbox provider ended by itself: %w", err))
 		}
 	}()
-	s.started("the sandbox provider", func(ctx context.Context) error {
-		// First the provider, which lets hanging requests go; the HTTP server
-		// would wait for them.
-		err := errors.Join(provider.Close(), server.Shutdown(ctx))
-		<-served
-		return err
-	})
 	s.addresses.ProviderURL = "http://" + listener.Addr().String()
 	return nil
 }
