@@ -53,29 +53,39 @@ func (c *Client) Submit(ctx context.Context, r Request) (Intent, error) {
 	return c.view(ctx, row)
 }
 
+// maxRuns bounds the runs that one call starts or joins: each may end for a reason of its
+// own, but so many mean that something is wrong.
+const maxRuns = 20
+
+var errNoEnd = fmt.Errorf("%d runs of the workflow ended without an end of the intent", maxRuns)
+
+// submit starts or joins the workflow until the row is committed. A run that another
+// request with the same key began, and that was rejected as such, is no answer.
 func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
-	queue, row, found, err := c.find(ctx, p)
-	if err != nil || found {
-		return row, err
+	for range maxRuns {
+		queue, row, found, err := c.find(ctx, p)
+		if err != nil || found {
+			return row, err
+		}
+		start := c.temporal.NewWithStartWorkflowOperation(workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
+		handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+			StartWorkflowOperation: start,
+			UpdateOptions: client.UpdateWorkflowOptions{
+				WorkflowID: workflows.ID(p.id), UpdateName: workflows.UpdateAccepted, WaitForStage: client.WorkflowUpdateStageCompleted,
+			},
+		})
+		if err != nil {
+			return outbox.Row{}, c.notStarted(ctx, p, err)
+		}
+		var accepted workflows.Accepted
+		if err := handle.Get(ctx, &accepted); err != nil {
+			return outbox.Row{}, c.unanswered(ctx, p, err)
+		}
+		if accepted.Rejection != nil && accepted.Rejection.Of == p.request.Mark() {
+			return outbox.Row{}, accepted.Rejection.Error()
+		}
 	}
-	start := c.temporal.NewWithStartWorkflowOperation(workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
-	handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-		StartWorkflowOperation: start,
-		UpdateOptions: client.UpdateWorkflowOptions{
-			WorkflowID: workflows.ID(p.id), UpdateName: workflows.UpdateAccepted, WaitForStage: client.WorkflowUpdateStageCompleted,
-		},
-	})
-	if err != nil {
-		return outbox.Row{}, c.notStarted(ctx, p, err)
-	}
-	var accepted workflows.Accepted
-	if err := handle.Get(ctx, &accepted); err != nil {
-		return outbox.Row{}, c.unanswered(ctx, p, err)
-	}
-	if accepted.Rejection != nil {
-		return outbox.Row{}, accepted.Rejection.Error()
-	}
-	return c.joined(ctx, p)
+	return outbox.Row{}, c.unanswered(ctx, p, errNoEnd)
 }
 
 // Execute asks for a tool to be run and waits for the end. The error is nil only if the
@@ -99,7 +109,7 @@ func (c *Client) Execute(ctx context.Context, r Request) (Execution, error) {
 // execute starts or joins the workflow until the row has ended or is parked. A run that
 // was terminated or reset under its waiter is a crash: the next run goes on from the row.
 func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
-	for {
+	for range maxRuns {
 		queue, row, found, err := c.find(ctx, p)
 		if err != nil {
 			return outbox.Row{}, err
@@ -114,14 +124,15 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 		var result workflows.Result
 		err = run.Get(ctx, &result)
 		switch {
-		case err == nil && result.Rejection != nil:
+		case err == nil && result.Rejection != nil && result.Rejection.Of == p.request.Mark():
 			return outbox.Row{}, result.Rejection.Error()
 		case err != nil && !interrupted(err):
 			return outbox.Row{}, c.unanswered(ctx, p, err)
 		}
 		// Read the row: the run may have been another request's with the same key, and
-		// only the row says that the intent ended.
+		// rejected as such, and only the row says that the intent ended.
 	}
+	return outbox.Row{}, c.unanswered(ctx, p, errNoEnd)
 }
 
 // interrupted reports whether a run ended because somebody stopped it, and not because
@@ -147,16 +158,6 @@ func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox
 		err = c.unanswered(ctx, p, err)
 	}
 	return spec.TaskQueue, outbox.Row{}, false, err
-}
-
-// joined reads the row of a workflow that took the request, which may be another
-// request's with the same key.
-func (c *Client) joined(ctx context.Context, p prepared) (outbox.Row, error) {
-	row, err := c.store.Load(ctx, p.id)
-	if err != nil {
-		return outbox.Row{}, c.unanswered(ctx, p, err)
-	}
-	return row, p.request.SameAs(row)
 }
 
 // acceptanceCheck is how long a caller that stopped waiting is kept to learn whether its
@@ -187,12 +188,12 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	return e
 }
 
-// notStarted tells a definite no of Temporal to a start from a lost answer.
+// notStarted tells a definite no of Temporal to a start from a lost answer. A namespace
+// that is not found is none: Temporal says so, too, while its own database is away.
 func (c *Client) notStarted(ctx context.Context, p prepared, cause error) error {
-	var namespace *serviceerror.NamespaceNotFound
 	var argument *serviceerror.InvalidArgument
 	var permission *serviceerror.PermissionDenied
-	if errors.As(cause, &namespace) || errors.As(cause, &argument) || errors.As(cause, &permission) {
+	if errors.As(cause, &argument) || errors.As(cause, &permission) {
 		return intent.Errorf(intent.CodeInvalidConfig, "Temporal refused to start the workflow, so nothing was sent for this request: %w", cause)
 	}
 	return c.unanswered(ctx, p, cause)

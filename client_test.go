@@ -188,15 +188,21 @@ func TestARunThatWasStoppedIsStartedAgain(t *testing.T) {
 	}
 }
 
-func TestARejectionOfTheWorkflowIsTheCallersError(t *testing.T) {
+func TestARejectionOfTheCallersOwnRequestIsItsError(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
+	mine, err := capture.prepare(false)
+	if err != nil {
+		t.Fatal(err)
+	}
 	e.temporal.runs = []func() (workflows.Result, error){func() (workflows.Result, error) {
-		return workflows.Result{Rejection: &activities.Rejection{Code: intent.CodeInvalidPayload, Message: "no currency", Offset: -1}}, nil
+		return workflows.Result{Rejection: &activities.Rejection{Code: intent.CodeInvalidPayload, Message: "another's", Offset: -1, Of: intent.Digest{1}}}, nil
+	}, func() (workflows.Result, error) {
+		return workflows.Result{Rejection: &activities.Rejection{Code: intent.CodeInvalidPayload, Message: "no currency", Offset: -1, Of: mine.request.Mark()}}, nil
 	}}
-	_, err := e.Execute(t.Context(), capture)
+	_, err = e.Execute(t.Context(), capture)
 	var failure *Error
-	if !errors.As(err, &failure) || failure.Code != intent.CodeInvalidPayload || failure.Effect != intent.NotApplied {
+	if !errors.As(err, &failure) || failure.Code != intent.CodeInvalidPayload || failure.Message != "no currency" || failure.Effect != intent.NotApplied {
 		t.Errorf("%+v", err)
 	}
 }

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"writ/intent"
@@ -113,7 +114,7 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 		return Progress{}, err
 	}
 	if len(row.Attempts) > 0 {
-		return p, nil
+		return p, mayNotContinue(tool, row)
 	}
 	var decision decided
 	if tool.Digest != row.SpecDigest {
@@ -129,6 +130,15 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 	}
 	p.Step, p.Decision = intent.Step{Kind: StepPersist, Reason: string(decision.Code)}, decision.recorded
 	return p, nil
+}
+
+// mayNotContinue is nil if the tool may run the row's next attempt, else an error that
+// Temporal retries, maybe on a worker with the tool that the attempts were sent by.
+func mayNotContinue(tool tools.Registered, row outbox.Row) error {
+	if row.Admits(tool.Digest, tool.Spec.Rules()) {
+		return nil
+	}
+	return fmt.Errorf("the tool %s behaves otherwise here than the intent's earlier attempts were sent under (class, provider or key window); start a worker that has it as it was", row.Tool)
 }
 
 // hosted returns the tool, or an error that Temporal retries, maybe on another worker.

@@ -45,7 +45,7 @@ func TestARequestThatIsNotAcceptableWritesNothing(t *testing.T) {
 		"no such tool":             {"payments.captures", payload(`{}`), intent.CodeUnknownTool},
 		"a look-alike tool":        {"Payments.capture", payload(`{}`), intent.CodeUnknownTool},
 		"a tool name of no kind":   {"payments capture", payload(`{}`), intent.CodeInvalidName},
-		"no principal":             {"payments.capture", func(r *activities.Request) { r.Context.Principal = "" }, intent.CodeInvalidName},
+		"no principal":             {"payments.capture", func(r *activities.Request) { r.Context.Principal = "" }, intent.CodeUnauthenticated},
 		"no tenant":                {"payments.capture", func(r *activities.Request) { r.Context.Tenant = "" }, intent.CodeInvalidName},
 		"no request key":           {"payments.capture", func(r *activities.Request) { r.RequestKey = "" }, intent.CodeInvalidRequestKey},
 		"a reserved request key":   {"payments.capture", func(r *activities.Request) { r.RequestKey = "writ:mine" }, intent.CodeReservedRequestKey},

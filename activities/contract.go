@@ -85,6 +85,9 @@ type Rejection struct {
 	Code    intent.Code `json:"code"`
 	Message string      `json:"message"`
 	Offset  int64       `json:"offset"`
+	// Of is the Mark of the request that was rejected; zero if there was none. Whoever
+	// joined the workflow with another request was not rejected.
+	Of intent.Digest `json:"of"`
 }
 
 // Error returns the rejection as an error: nothing happened, and the same request gives

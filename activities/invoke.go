@@ -53,7 +53,7 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 	}
 	row := claim.Row
 	if claim.Diverged {
-		return diverged(row)
+		return diverged(tool, row)
 	}
 	if !claim.Granted {
 		return InvokeOutput{Progress: progressOf(row)}, nil
@@ -93,12 +93,17 @@ func (a *Activities) claim(ctx context.Context, tool tools.Registered, in Invoke
 		return outbox.Claim{}, fmt.Errorf("claim token: %w", err)
 	}
 	request := outbox.ClaimRequest{
-		ID: in.IntentID, Version: in.Version, Token: token, Worker: a.worker, SpecDigest: tool.Digest,
+		ID: in.IntentID, Version: in.Version, Token: token, Worker: a.worker, SpecDigest: tool.Digest, Rules: tool.Spec.Rules(),
 	}
 	return retryDatabase(ctx, func() (outbox.Claim, error) { return a.store.Claim(ctx, request) })
 }
 
-func diverged(row outbox.Row) (InvokeOutput, error) {
+// diverged refuses an intent of which nothing was sent. One whose attempts were sent under
+// another behaviour waits for a worker that continues it.
+func diverged(tool tools.Registered, row outbox.Row) (InvokeOutput, error) {
+	if len(row.Attempts) > 0 {
+		return InvokeOutput{}, mayNotContinue(tool, row)
+	}
 	decision, err := record(policy.SpecDiverged())
 	p := progressOf(row)
 	p.Step, p.Decision = intent.Step{Kind: StepPersist, Reason: string(intent.CodeSpecDiverged)}, decision.recorded

@@ -88,17 +88,34 @@ func TestWhatAToolDoesIsNeverTakenForLessThanItMayHaveDone(t *testing.T) {
 	}
 }
 
-func TestABareErrorMeansWhatItMeantWhenTheAttemptWasGranted(t *testing.T) {
+func TestAToolThatBehavesOtherwiseSendsNothingForAnIntentThatWasSentBefore(t *testing.T) {
 	t.Parallel()
-	b, provider := hosting(t, keyed(), answering(tools.NotApplied(errors.New("503"))), answering(errors.New("EOF")))
+	spec := keyed()
+	spec.Retry = tools.RetryPolicy{InitialBackoff: 1, MaxBackoff: 1}
+	other, short := spec, spec
+	other.Provider = "other"
+	short.Key.Remembers = tools.Window(time.Minute)
+	b, provider := hosting(t, spec, answering(tools.Unknown(errors.New("504"))))
 	in := ask("payments.capture")
 	b.invoke(t, b.recorded(t, in), in)
-	// A release that calls the tool a read, where "EOF" would mean that nothing happened.
-	harmless := tools.Spec{Name: "payments.capture", Retryable: true}
-	newer := b.worker(t, nil, tools.New(harmless, provider.invoke))
-	p, steps := newer.drive(t, activities.Input{IntentID: in.IntentID})
-	if p.State != intent.InDoubt || len(provider.asked()) != 3 {
-		t.Errorf("%s after %v, asked %d times", p.State, steps, len(provider.asked()))
+	row := b.row(t, in)
+	for name, spec := range map[string]tools.Spec{
+		"a read":              {Name: "payments.capture", Retryable: true},
+		"an opaque tool":      {Name: "payments.capture", Retryable: true, SideEffectful: true},
+		"another provider":    other,
+		"a provider's memory": short,
+	} {
+		newer := b.worker(t, nil, tools.New(spec, provider.invoke))
+		if p, err := newer.Authorize(t.Context(), activities.Input{IntentID: in.IntentID}); err == nil {
+			t.Errorf("%s: goes on with %+v", name, p.Step)
+		}
+		_, err := newer.Invoke(t.Context(), activities.InvokeInput{IntentID: in.IntentID, Tool: "payments.capture", Version: row.Version})
+		if err == nil || len(b.row(t, in).Attempts) != 1 {
+			t.Errorf("%s: %v, %d attempts", name, err, len(b.row(t, in).Attempts))
+		}
+	}
+	if len(provider.asked()) != 1 {
+		t.Errorf("the provider was asked %d times", len(provider.asked()))
 	}
 }
 

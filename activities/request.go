@@ -105,6 +105,16 @@ func (r Request) action() intent.Action {
 	return intent.Action{Tenant: r.Context.Tenant, Principal: r.Context.Principal, Tool: r.Tool, Payload: r.Payload}
 }
 
+// Mark tells requests under one request key apart: a digest of tenant, principal, tool and
+// payload. It is salted with the intent's id, since there is no row with a salt yet; the
+// history that it stands in holds the payload itself.
+func (r Request) Mark() intent.Digest {
+	if canonical, err := r.Canonical(); err == nil {
+		r = canonical
+	}
+	return intent.Fingerprint(intent.Salt(intent.IntentID(r.Context.Tenant, r.RequestKey)), r.action())
+}
+
 // SameAs reports whether the row is the intent of this very action. The error says
 // nothing of the first one.
 func (r Request) SameAs(row outbox.Row) error {
@@ -200,6 +210,9 @@ func rejected(p Progress, in Input, err error) (Progress, error) {
 	p = Progress{
 		Step:      intent.Step{Kind: StepReject, Reason: string(e.Code)},
 		Rejection: &Rejection{Code: e.Code, Message: storable(e.Message, maxRejection), Offset: e.Offset},
+	}
+	if in.Request != nil {
+		p.Rejection.Of = in.Request.Mark()
 	}
 	if in.Request != nil && in.Request.Check() == nil {
 		p.Labels = in.Request.Labels()

@@ -210,15 +210,21 @@ func (r Record) windowHolds(at time.Time) bool {
 	return !at.Add(r.Rules.Timeout).After(r.FirstSentAt.Add(r.Rules.Window))
 }
 
-// SendBy returns the time after which an attempt claimed now must not send: the end of
-// its lease and, for a keyed tool whose earlier attempt is open, the end of the window in
-// which the provider surely remembers the key.
-func SendBy(r Record, leaseUntil time.Time) time.Time {
-	if r.Rules.Class != Keyed || r.Rules.Window == Forever || r.Rules.Window == 0 || survey(r).open == 0 {
+// SendBy returns the time after which an attempt claimed at the given time must not send:
+// the end of its lease and, for a keyed tool, of the window in which the provider surely
+// remembers the key, since another attempt may be sent within it. An attempt that is
+// claimed after the window, when every earlier one provably had no effect, has its lease.
+func SendBy(r Record, claimedAt, leaseUntil time.Time) time.Time {
+	if r.Rules.Class != Keyed || r.Rules.Window == Forever || r.Rules.Window == 0 {
 		return leaseUntil
 	}
-	if end := r.FirstSentAt.Add(r.Rules.Window); end.Before(leaseUntil) {
-		return end
+	first := r.FirstSentAt
+	if first.IsZero() {
+		first = claimedAt
 	}
-	return leaseUntil
+	end := first.Add(r.Rules.Window)
+	if end.After(leaseUntil) || survey(r).open == 0 && !end.After(claimedAt) {
+		return leaseUntil
+	}
+	return end
 }

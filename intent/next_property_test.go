@@ -153,7 +153,7 @@ func TestAKeyedToolIsSentAgainOnlyWithinTheProvidersMemoryOfTheKey(t *testing.T)
 		if l.now.Add(r.Rules.Timeout).After(end) {
 			t.Fatalf("at %s attempt %d may run past the end of the window at %s", told(l.now), step.Attempt, told(end))
 		}
-		if sendBy := intent.SendBy(r, l.now.Add(r.Rules.Timeout+grace)); sendBy.After(end) {
+		if sendBy := intent.SendBy(r, l.now, l.now.Add(r.Rules.Timeout+grace)); sendBy.After(end) {
 			t.Fatalf("attempt %d may send until %s, after the window's end at %s", step.Attempt, told(sendBy), told(end))
 		}
 	})

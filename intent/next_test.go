@@ -91,18 +91,19 @@ func TestAnAttemptMayNotSendAfterItsLeaseOrTheWindowOfAnOpenKey(t *testing.T) {
 		attempts []intent.Attempt
 		want     time.Duration
 	}{
-		"the first attempt: its lease":                     {intent.Keyed, 2 * time.Second, nil, 15 * time.Second},
-		"after a definite failure: its lease":              {intent.Keyed, 2 * time.Second, refused, 15 * time.Second},
-		"after a lost one: the window, if it ends earlier": {intent.Keyed, 12 * time.Second, lost, 12 * time.Second},
-		"after a lost one: the lease, if it ends earlier":  {intent.Keyed, time.Hour, lost, 15 * time.Second},
-		"a provider that never forgets":                    {intent.Keyed, intent.Forever, lost, 15 * time.Second},
-		"a read":                                           {intent.Read, 0, lost, 15 * time.Second},
+		"the first attempt: the window, as a second one may be sent in it": {intent.Keyed, 12 * time.Second, nil, 12 * time.Second},
+		"after a definite failure: the window":                             {intent.Keyed, 12 * time.Second, refused, 12 * time.Second},
+		"after a definite failure and the window: its lease":               {intent.Keyed, time.Second, refused, 15 * time.Second},
+		"after a lost one: the window, if it ends earlier":                 {intent.Keyed, 12 * time.Second, lost, 12 * time.Second},
+		"after a lost one: the lease, if it ends earlier":                  {intent.Keyed, time.Hour, lost, 15 * time.Second},
+		"a provider that never forgets":                                    {intent.Keyed, intent.Forever, lost, 15 * time.Second},
+		"a read":                                                           {intent.Read, 0, lost, 15 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := intent.Record{State: intent.Invoking, Generation: 1, FirstSentAt: epoch, Attempts: tc.attempts,
 				Rules: intent.Rules{Class: tc.class, Window: tc.window}}
-			if got := intent.SendBy(r, lease).Sub(epoch); got != tc.want {
+			if got := intent.SendBy(r, epoch.Add(time.Second), lease).Sub(epoch); got != tc.want {
 				t.Errorf("may send until %s, want %s", got, tc.want)
 			}
 		})

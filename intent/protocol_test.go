@@ -88,7 +88,7 @@ func (s *story) claim(now time.Time) string {
 		Number: step.Attempt, Generation: s.record.Generation,
 		ClaimedAt: now, LeaseUntil: now.Add(s.record.Rules.Timeout + grace),
 	}
-	sendBy := intent.SendBy(s.record, a.LeaseUntil)
+	sendBy := intent.SendBy(s.record, now, a.LeaseUntil)
 	if s.record.FirstSentAt.IsZero() {
 		s.record.FirstSentAt = now
 	}

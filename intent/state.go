@@ -70,6 +70,8 @@ const Forever = time.Duration(math.MaxInt64)
 // every intent's row, so its names never change.
 type Rules struct {
 	Class Class `json:"class"`
+	// Provider names who performs the effect and keeps the keys.
+	Provider string `json:"provider,omitempty"`
 	// Retryable says that a definite failure may be tried again.
 	Retryable bool `json:"retryable"`
 	// Timeout bounds one attempt.
@@ -83,6 +85,13 @@ type Rules struct {
 	// Window is how long the provider remembers a key, counted from the first request of
 	// the generation: 0 if nobody knows, Forever if it never forgets.
 	Window time.Duration `json:"window_ns"`
+}
+
+// Continues reports whether a tool that behaves as r may go on with an intent whose
+// earlier attempts were sent under the rules before: the same provider must know the same
+// key for at least as long, or an open outcome would be sent as a new effect.
+func (r Rules) Continues(before Rules) bool {
+	return r.Class == before.Class && r.Provider == before.Provider && r.Window >= before.Window
 }
 
 // Attempt is one claim and what is known of it.

@@ -23,10 +23,11 @@ type ClaimRequest struct {
 	Token uuid.UUID
 	// Worker names the process that will send.
 	Worker string
-	// SpecDigest is the behaviour of the tool that will run. The first attempt is granted
-	// only under the behaviour that the intent was authorized under; an open outcome goes
-	// on under the rules on its row.
+	// SpecDigest and Rules are the behaviour of the tool that will run. The first attempt is
+	// granted only under the behaviour that the intent was authorized under; a later one
+	// goes on under the rules on its row, if the tool's own continue them.
 	SpecDigest intent.Digest
+	Rules      intent.Rules
 }
 
 // Claim is the answer to a ClaimRequest.
@@ -35,8 +36,8 @@ type Claim struct {
 	// Granted says that attempt may send. If it is false, nothing may be sent, and the
 	// row's next step says what to do instead.
 	Granted bool
-	// Diverged says that it was not granted because the tool's behaviour changed between
-	// the authorization and the first attempt.
+	// Diverged says that it was not granted because the tool behaves otherwise than the
+	// intent was authorized, or than its earlier attempts were sent, under.
 	Diverged bool
 	Attempt  Attempt
 	Payload  []byte
@@ -57,7 +58,7 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 		if mine, ok := row.attemptWith(req.Token); ok {
 			// My earlier COMMIT was granted and only its answer was lost.
 			claim.Granted, claim.Attempt = true, mine
-		} else if len(row.Attempts) == 0 && row.SpecDigest != req.SpecDigest {
+		} else if !row.Admits(req.SpecDigest, req.Rules) {
 			claim.Diverged = true
 		} else if step := row.Next(); row.Version == req.Version && step.Kind == intent.Invoke {
 			if err := grant(ctx, tx, row, step.Attempt, req); err != nil {
@@ -101,7 +102,7 @@ func grant(ctx context.Context, tx pgx.Tx, row Row, number int, req ClaimRequest
 		SELECT id, $6, generation, $7, $8, $3, $4, $9 FROM granted`
 	now := row.ReadAt
 	lease := now.Add(row.Rules.Timeout + leaseGrace)
-	sendBy := intent.SendBy(row.Record(), lease)
+	sendBy := intent.SendBy(row.Record(), now, lease)
 	_, err := tx.Exec(ctx, statement, row.ID[:], req.Version, now, lease, progressGrace,
 		number, req.Token, req.Worker, sendBy)
 	return err

@@ -160,6 +160,10 @@ func TestTheFirstAttemptIsGrantedOnlyUnderTheAuthorizedBehaviour(t *testing.T) {
 	first := b.granted(t, row)
 	// What was sent goes on under the rules that it was sent with.
 	request.Version = first.Row.Version
+	if c, err = b.Claim(t.Context(), request); err != nil || c.Granted || !c.Diverged {
+		t.Errorf("a tool that may not know the key: %+v, %v", c, err)
+	}
+	request.Rules = keyed()
 	c, err = b.Claim(t.Context(), request)
 	if err != nil || !c.Granted || c.Attempt.Number != 2 || c.Row.Rules != keyed() {
 		t.Errorf("%+v, %v", c, err)

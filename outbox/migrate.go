@@ -143,7 +143,7 @@ func migrationError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return DatabaseError(fmt.Errorf("migrate: %w", err))
+	return fmt.Errorf("migrate: %w", err)
 }
 
 // Migrate applies every missing migration to the database at url.

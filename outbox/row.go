@@ -64,6 +64,11 @@ func (r Row) Record() intent.Record {
 // Next returns the step that the row asks for at the time it was read.
 func (r Row) Next() intent.Step { return intent.Next(r.Record(), r.ReadAt) }
 
+// Admits reports whether a tool of that behaviour may run the intent's next attempt.
+func (r Row) Admits(spec intent.Digest, rules intent.Rules) bool {
+	return spec == r.SpecDigest || len(r.Attempts) > 0 && rules.Continues(r.Rules)
+}
+
 // Applied returns the first attempt that is known to have had its effect.
 func (r Row) Applied() (Attempt, bool) {
 	for _, a := range r.Attempts {

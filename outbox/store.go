@@ -207,13 +207,14 @@ func payload(ctx context.Context, q querier, id intent.ID) ([]byte, error) {
 	return payload, err
 }
 
-// Result returns the recorded answer of the intent's effect: its media type and body, or
-// an empty media type if there is none.
+// Result returns the recorded answer of the intent's effect, the one that its receipt is
+// sealed over: its media type and body, or an empty media type if there is none.
 func (s *Store) Result(ctx context.Context, id intent.ID) (mediaType string, body []byte, err error) {
 	const query = `
-		SELECT media_type, result FROM attempts
-		WHERE intent_id = $1 AND outcome = 'applied' AND result IS NOT NULL
-		ORDER BY number LIMIT 1`
+		SELECT coalesce(a.media_type, ''), a.result FROM attempts a JOIN intents i ON i.id = a.intent_id
+		WHERE a.intent_id = $1 AND a.outcome = 'applied' AND (i.ended_at IS NULL OR a.evidence_at <= i.ended_at)
+		ORDER BY a.number LIMIT 1`
+	// An answer that came after the end is kept with its attempt and changes nothing.
 	err = s.pool.QueryRow(ctx, query, id[:]).Scan(&mediaType, &body)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil, nil

@@ -60,15 +60,34 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Classify returns what err says of the effect of a tool of class c. A bare error of a
 // side-effectful tool is unknown, because only the tool knows what it did before it; one
-// of a read is a definite failure.
+// of a read is a definite failure. Of several joined errors the worst counts.
 func Classify(c intent.Class, err error) *Failure {
 	var f *Failure
 	switch {
-	case errors.As(err, &f):
+	case errors.As(err, &f) && (c == intent.Read || f.Outcome != intent.NotApplied || certain(err)):
 		return f
 	case c == intent.Read:
 		return NotApplied(err).WithCode("tool_error")
 	default:
 		return Unknown(err).WithCode("tool_error")
+	}
+}
+
+// certain reports whether every branch of err's tree says that nothing was applied.
+func certain(err error) bool {
+	switch e := err.(type) {
+	case *Failure:
+		return e.Outcome == intent.NotApplied
+	case interface{ Unwrap() []error }:
+		for _, branch := range e.Unwrap() {
+			if !certain(branch) {
+				return false
+			}
+		}
+		return true
+	case interface{ Unwrap() error }:
+		return certain(e.Unwrap())
+	default:
+		return false
 	}
 }

@@ -24,14 +24,17 @@ func TestAnErrorSaysWhatItShowsOfTheEffect(t *testing.T) {
 		code  string
 		final bool
 	}{
-		"not applied":                    {intent.Keyed, tools.NotApplied(cause).WithCode("refused"), intent.NotApplied, "refused", false},
-		"not applied, final":             {intent.Opaque, tools.NotApplied(cause).AsFinal(), intent.NotApplied, "", true},
-		"unknown":                        {intent.Keyed, tools.Unknown(cause), intent.Unknown, "", false},
-		"wrapped":                        {intent.Keyed, fmt.Errorf("capture: %w", tools.NotApplied(cause)), intent.NotApplied, "", false},
-		"a bare error of a keyed tool":   {intent.Keyed, cause, intent.Unknown, "tool_error", false},
-		"a bare error of an opaque tool": {intent.Opaque, cause, intent.Unknown, "tool_error", false},
-		"a bare error of a read":         {intent.Read, cause, intent.NotApplied, "tool_error", false},
-		"a deadline":                     {intent.Opaque, context.DeadlineExceeded, intent.Unknown, "tool_error", false},
+		"not applied":                     {intent.Keyed, tools.NotApplied(cause).WithCode("refused"), intent.NotApplied, "refused", false},
+		"not applied, final":              {intent.Opaque, tools.NotApplied(cause).AsFinal(), intent.NotApplied, "", true},
+		"unknown":                         {intent.Keyed, tools.Unknown(cause), intent.Unknown, "", false},
+		"wrapped":                         {intent.Keyed, fmt.Errorf("capture: %w", tools.NotApplied(cause)), intent.NotApplied, "", false},
+		"a bare error of a keyed tool":    {intent.Keyed, cause, intent.Unknown, "tool_error", false},
+		"a bare error of an opaque tool":  {intent.Opaque, cause, intent.Unknown, "tool_error", false},
+		"a bare error of a read":          {intent.Read, cause, intent.NotApplied, "tool_error", false},
+		"a deadline":                      {intent.Opaque, context.DeadlineExceeded, intent.Unknown, "tool_error", false},
+		"joined with one that is unknown": {intent.Opaque, errors.Join(tools.NotApplied(cause), tools.Unknown(cause)), intent.Unknown, "tool_error", false},
+		"joined with a bare one":          {intent.Keyed, errors.Join(tools.NotApplied(cause), cause), intent.Unknown, "tool_error", false},
+		"joined, and all are certain":     {intent.Opaque, errors.Join(tools.NotApplied(cause).WithCode("a"), tools.NotApplied(cause)), intent.NotApplied, "a", false},
 		// A tool may decode again after it sent something.
 		"a payload that is not decoded": {intent.Opaque, undecodable, intent.Unknown, "tool_error", false},
 	} {

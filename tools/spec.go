@@ -167,6 +167,7 @@ func (s Spec) Rules() intent.Rules {
 	s = s.withDefaults()
 	r := intent.Rules{
 		Class:          s.Class(),
+		Provider:       s.Provider,
 		Retryable:      s.Retryable,
 		Timeout:        s.Timeout,
 		MaxAttempts:    s.Retry.MaxAttempts,

@@ -1,6 +1,7 @@
 package tools_test
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"strings"
@@ -30,7 +31,7 @@ func TestTheEffectClassFollowsFromWhatIsDeclared(t *testing.T) {
 
 func TestTheZeroValueOfEveryFieldIsUsable(t *testing.T) {
 	t.Parallel()
-	registry, err := tools.NewRegistry(tools.New(tools.Spec{Name: "echo"}, nil))
+	registry, err := tools.NewRegistry(tools.New(tools.Spec{Name: "echo"}, nothing))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestASpecThatContradictsItselfIsRefusedWithItsName(t *testing.T) {
 	} {
 		spec := good
 		tc.change(&spec)
-		_, err := tools.NewRegistry(tools.New(spec, nil))
+		_, err := tools.NewRegistry(tools.New(spec, nothing))
 		if intent.CodeOf(err) != tc.code {
 			t.Errorf("%s: %v, want code %s", name, err, tc.code)
 		}
@@ -164,11 +165,11 @@ func TestEveryFieldOfASpecIsBehaviourOrKnownNotToBe(t *testing.T) {
 
 func TestARegistryHasEachNameOnce(t *testing.T) {
 	t.Parallel()
-	first, second := tools.New(tools.Spec{Name: "echo"}, nil), tools.New(tools.Spec{Name: "echo", Retryable: true}, nil)
+	first, second := tools.New(tools.Spec{Name: "echo"}, nothing), tools.New(tools.Spec{Name: "echo", Retryable: true}, nothing)
 	if _, err := tools.NewRegistry(first, second); intent.CodeOf(err) != intent.CodeInvalidSpec {
 		t.Errorf("two tools of one name: %v", err)
 	}
-	registry, err := tools.NewRegistry(tools.New(tools.Spec{Name: "b"}, nil), tools.New(tools.Spec{Name: "a"}, nil))
+	registry, err := tools.NewRegistry(tools.New(tools.Spec{Name: "b"}, nothing), tools.New(tools.Spec{Name: "a"}, nothing))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func (v validating) Validate([]byte) error { return v.answer() }
 
 func TestAToolMayRefuseAPayloadBeforeAnythingIsWritten(t *testing.T) {
 	t.Parallel()
-	if err := tools.Validate(tools.New(tools.Spec{Name: "echo"}, nil), []byte(`{}`)); err != nil {
+	if err := tools.Validate(tools.New(tools.Spec{Name: "echo"}, nothing), []byte(`{}`)); err != nil {
 		t.Errorf("a tool without validation: %v", err)
 	}
 	if err := tools.Validate(validating{answer: func() error { return nil }}, []byte(`{}`)); err != nil {
@@ -237,5 +238,19 @@ func TestAToolMayRefuseAPayloadBeforeAnythingIsWritten(t *testing.T) {
 	}
 	if err := tools.Validate(validating{answer: func() error { return reason }}, nil); !errors.Is(err, reason) {
 		t.Errorf("the tool's error is lost: %v", err)
+	}
+}
+
+// nothing is a tool's function that does nothing.
+func nothing(context.Context, tools.Invocation) (tools.Result, error) { return tools.Result{}, nil }
+
+func TestAToolThatWasNeverMadeIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, tool := range map[string]tools.Tool{
+		"no tool": nil, "no function": tools.New(tools.Spec{Name: "echo"}, nil), "a nil pointer": (*validating)(nil),
+	} {
+		if _, err := tools.NewRegistry(tool); intent.CodeOf(err) != intent.CodeInvalidSpec {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

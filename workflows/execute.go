@@ -29,8 +29,8 @@ func ToolExecute(ctx workflow.Context, in activities.Input) (Result, error) {
 	p, err := e.step(ctx, activities.NameAuthorize, in, "may it run, and where does it stand?")
 	for err == nil && !e.done() {
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx) {
-			// The row has everything; the next run needs only the id.
-			return Result{}, workflow.NewContinueAsNewError(ctx, Type, e.fromRow())
+			// The row, once there is one, has everything; the next run needs only the id.
+			return Result{}, workflow.NewContinueAsNewError(ctx, Type, e.next())
 		}
 		p, err = e.take(ctx, p)
 	}
@@ -89,6 +89,14 @@ func (e *execution) take(ctx workflow.Context, p activities.Progress) (activitie
 	default:
 		return p, temporal.NewNonRetryableApplicationError(fmt.Sprintf("step %q is not one of this release", p.Step.Kind), "unknown_step", nil)
 	}
+}
+
+// next is the input of the run that goes on where this one stops.
+func (e *execution) next() activities.Input {
+	if e.progress.Version == 0 {
+		return e.in
+	}
+	return e.fromRow()
 }
 
 // fromRow is the input that reads everything from the intent's row.
@@ -196,7 +204,7 @@ func (e *execution) finish(ctx workflow.Context) (Result, error) {
 	state := string(p.State)
 	if p.Rejection != nil {
 		state = "rejected"
-		workflow.SetCurrentDetails(ctx, fmt.Sprintf("rejected: %s; nothing was written or sent", p.Rejection.Code))
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("rejected: %s", p.Rejection.Code))
 	} else {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%s after %d attempts", p.State, p.Attempts))
 	}
