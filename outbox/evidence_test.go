@@ -198,3 +198,22 @@ func TestEvidenceFromManyWorkersAtOnceLosesNothing(t *testing.T) {
 		t.Errorf("%d receipts", n)
 	}
 }
+
+func TestALateAnswerDoesNotReplaceTheOneThatTheReceiptIsSealedOver(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	first := b.granted(t, b.insert(t, propose("order-4711", keyed())))
+	second := b.granted(t, first.Row)
+	ev := of(second, intent.Applied, "")
+	ev.Result = []byte(`{"answer":2}`)
+	b.journal(t, second.Row, &ev)
+	late := of(first, intent.Applied, "")
+	late.Result = []byte(`{"answer":1}`)
+	row := b.evidence(t, b.load(t, first.Row.ID), late)
+	if row.State != intent.Completed || row.Attempts[0].Outcome != intent.Applied {
+		t.Errorf("the late answer is not kept: %+v", row)
+	}
+	if _, body, err := b.Result(t.Context(), row.ID); err != nil || string(body) != `{"answer":2}` {
+		t.Errorf("answers %s (%v)", body, err)
+	}
+}
