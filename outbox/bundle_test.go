@@ -111,7 +111,7 @@ func (b bundle) insert(t *testing.T, p outbox.Proposal) outbox.Row {
 	return row
 }
 
-// claim asks for the next attempt on the row's version, with a new token. Like the helpers
+// claim asks for the next attempt on the row's version, with a new token. Like the functions
 // below it may be called by other goroutines, so it does not stop the test.
 func (b bundle) claim(t *testing.T, row outbox.Row) outbox.Claim {
 	t.Helper()
