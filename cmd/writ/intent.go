@@ -31,20 +31,27 @@ it, and the next step with its reason.`,
 }
 
 func (p *program) getIntent(ctx context.Context, text string) error {
-	id, err := intent.ParseID(text)
-	if err != nil {
-		return err
-	}
-	client, err := p.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	v, err := client.Get(ctx, id)
+	v, err := fetch(ctx, p, text, (*writ.Client).Get)
 	if err != nil {
 		return err
 	}
 	return p.print(v, func(w io.Writer) { writeIntent(w, v) })
+}
+
+// fetch reads what get returns for the intent whose id the user typed. A text that is no
+// id is refused before anything is connected.
+func fetch[T any](ctx context.Context, p *program, text string, get func(*writ.Client, context.Context, intent.ID) (T, error)) (T, error) {
+	var none T
+	id, err := intent.ParseID(text)
+	if err != nil {
+		return none, err
+	}
+	client, err := p.dial(ctx)
+	if err != nil {
+		return none, err
+	}
+	defer client.Close()
+	return get(client, ctx, id)
 }
 
 func writeIntent(w io.Writer, v writ.Intent) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"writ/intent"
+	"writ"
 	"writ/receipts"
 )
 
@@ -31,16 +31,7 @@ stored bytes, canonical JSON, and a line break.`,
 }
 
 func (p *program) getReceipt(ctx context.Context, text string) error {
-	id, err := intent.ParseID(text)
-	if err != nil {
-		return err
-	}
-	client, err := p.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	stored, err := client.Receipt(ctx, id)
+	stored, err := fetch(ctx, p, text, (*writ.Client).Receipt)
 	if err != nil {
 		return err
 	}
