@@ -2,6 +2,7 @@ package writ
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -20,7 +21,8 @@ import (
 // use.
 type Client struct {
 	*connection
-	store *outbox.Store
+	store      *outbox.Store
+	maxPayload int
 }
 
 // Dial returns a client. Connections are opened when they are first used; the error is
@@ -30,7 +32,7 @@ func Dial(_ context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{connection: conn, store: outbox.New(conn.pool)}, nil
+	return &Client{connection: conn, store: outbox.New(conn.pool), maxPayload: cfg.withDefaults().MaxPayload}, nil
 }
 
 // Close closes the connections. Intents that were accepted go on.
@@ -40,7 +42,7 @@ func (c *Client) Close() { c.close() }
 // accepted then, and goes on whatever becomes of the caller. The same request key again
 // returns the intent that has it.
 func (c *Client) Submit(ctx context.Context, r Request) (Intent, error) {
-	p, err := r.prepare(true)
+	p, err := r.prepare(true, c.maxPayload)
 	if err != nil {
 		return Intent{}, err
 	}
@@ -66,6 +68,9 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 		queue, row, found, err := c.find(ctx, p)
 		if err != nil || found {
 			return row, err
+		}
+		if p, err = c.stage(ctx, p); err != nil {
+			return outbox.Row{}, err
 		}
 		start := c.temporal.NewWithStartWorkflowOperation(workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
 		handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
@@ -93,7 +98,7 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 // happened. If ctx ends first, an intent that was accepted goes on, and the error has
 // code not_yet_known: the same request key again joins it.
 func (c *Client) Execute(ctx context.Context, r Request) (Execution, error) {
-	p, err := r.prepare(false)
+	p, err := r.prepare(false, c.maxPayload)
 	if err != nil {
 		return Execution{}, err
 	}
@@ -116,6 +121,9 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 		}
 		if found && row.Next().Kind == intent.Stop {
 			return row, nil
+		}
+		if p, err = c.stage(ctx, p); err != nil {
+			return outbox.Row{}, err
 		}
 		run, err := c.temporal.ExecuteWorkflow(ctx, workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
 		if err != nil {
@@ -158,6 +166,27 @@ func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox
 		err = c.unanswered(ctx, p, err)
 	}
 	return spec.TaskQueue, outbox.Row{}, false, err
+}
+
+// stage stores a payload that is too large for Temporal's history, once, and refers to it
+// from then on.
+func (c *Client) stage(ctx context.Context, p prepared) (prepared, error) {
+	if len(p.request.Payload) <= intent.MaxInline || p.request.PayloadRef != nil {
+		return p, nil
+	}
+	var salt intent.Salt
+	if _, err := rand.Read(salt[:]); err != nil {
+		return p, fmt.Errorf("salt: %w", err)
+	}
+	ref, err := c.store.StagePayload(ctx, p.id, p.request.Payload, salt)
+	if err != nil {
+		if gaveUp(ctx) {
+			err = c.unanswered(ctx, p, err)
+		}
+		return p, err
+	}
+	p.request.PayloadRef = &ref
+	return p, nil
 }
 
 // acceptanceCheck is how long a caller that stopped waiting is kept to learn whether its

@@ -27,11 +27,13 @@ type fakeTemporal struct {
 	client.Client // every other method panics
 	runs          []func() (workflows.Result, error)
 	started       []client.StartWorkflowOptions
+	inputs        []activities.Input
 }
 
-func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
 	run := f.runs[min(len(f.started), len(f.runs)-1)]
 	f.started = append(f.started, o)
+	f.inputs = append(f.inputs, args[0].(activities.Input))
 	return fakeRun{run: run}, nil
 }
 
@@ -80,7 +82,7 @@ func newEngine(t *testing.T) engine {
 // accept commits the row of the request, as a workflow would.
 func (e engine) accept(t *testing.T, r Request) activities.Progress {
 	t.Helper()
-	p, err := r.prepare(false)
+	p, err := r.prepare(false, intent.MaxPayload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func (e engine) accept(t *testing.T, r Request) activities.Progress {
 // complete drives the accepted request to its end.
 func (e engine) complete(t *testing.T, r Request) {
 	t.Helper()
-	p, err := r.prepare(false)
+	p, err := r.prepare(false, intent.MaxPayload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +153,43 @@ func TestAnotherActionUnderTheSameKeyIsAConflictThatRevealsNothing(t *testing.T)
 	}
 }
 
+func TestALargePayloadIsStagedOnceAndReachesTemporalAsAReference(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	large := capture
+	large.Payload = []byte(`{"a":"` + strings.Repeat("x", intent.MaxInline) + `"}`)
+	var carried []activities.Input
+	run := func() (workflows.Result, error) {
+		in := e.temporal.inputs[len(e.temporal.inputs)-1]
+		carried = append(carried, in)
+		if len(carried) == 1 {
+			return workflows.Result{}, &temporal.TerminatedError{}
+		}
+		progress, err := e.steps.Authorize(t.Context(), in)
+		if err == nil {
+			_, err = e.steps.Persist(t.Context(), activities.PersistInput{Input: in, Decision: progress.Decision})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		e.complete(t, large)
+		return workflows.Result{IntentID: in.IntentID, State: intent.Completed}, nil
+	}
+	e.temporal.runs = []func() (workflows.Result, error){run}
+	done, err := e.Execute(t.Context(), large)
+	if err != nil || string(done.Intent.Payload) != string(large.Payload) {
+		t.Fatalf("%v, with a payload of %d bytes", err, len(done.Intent.Payload))
+	}
+	if len(carried) != 2 || carried[0].Request.PayloadRef == nil || *carried[0].Request.PayloadRef != *carried[1].Request.PayloadRef {
+		t.Fatalf("%d runs: %+v", len(carried), carried)
+	}
+	for _, in := range carried {
+		if len(in.Request.Payload) != 0 {
+			t.Errorf("Temporal has the payload too: %d bytes", len(in.Request.Payload))
+		}
+	}
+}
+
 func TestAToolThatNobodyPublishedIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
@@ -191,7 +230,7 @@ func TestARunThatWasStoppedIsStartedAgain(t *testing.T) {
 func TestARejectionOfTheCallersOwnRequestIsItsError(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	mine, err := capture.prepare(false)
+	mine, err := capture.prepare(false, intent.MaxPayload)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,24 @@ type Config struct {
 	Temporal client.Options
 	// Logger receives what an operator should know. Default: slog.Default().
 	Logger *slog.Logger
+	// MaxPayload is the size in bytes that a payload may have, as it is sent and in canonical
+	// form; clients and workers must agree on it. Default: 1 MiB; at most 64 MiB.
+	MaxPayload int
+}
+
+// The bounds of Config.MaxPayload and WorkerConfig.MaxResult, in bytes. Both are held in
+// memory, and PostgreSQL takes values of up to 1 GB.
+const (
+	maxMaxPayload = 64 << 20
+	maxMaxResult  = 256 << 20
+)
+
+// checkLimit refuses a limit that is not between 0, which means the default, and most.
+func checkLimit(what string, limit, most int) error {
+	if limit < 0 || limit > most {
+		return intent.Errorf(intent.CodeInvalidConfig, "%s is %d bytes; choose 1 to %d, or 0 for the default", what, limit, most)
+	}
+	return nil
 }
 
 // FromEnvironment reads DATABASE_URL (else PG*) and Temporal's own environment
@@ -47,6 +65,9 @@ func (c Config) withDefaults() Config {
 	if c.Temporal.Logger == nil {
 		c.Temporal.Logger = log.NewStructuredLogger(c.Logger)
 	}
+	if c.MaxPayload == 0 {
+		c.MaxPayload = intent.MaxPayload
+	}
 	if c.Temporal.Namespace == "" {
 		c.Temporal.Namespace = client.DefaultNamespace
 	}
@@ -63,6 +84,9 @@ type connection struct {
 // command that needs only one of them works without the other.
 func connect(cfg Config) (*connection, error) {
 	cfg = cfg.withDefaults()
+	if err := checkLimit("MaxPayload", cfg.MaxPayload, maxMaxPayload); err != nil {
+		return nil, err
+	}
 	pool, err := newPool(cfg.DatabaseURL)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ type Error = intent.Error
 type Request struct {
 	// Tool is the tool's name. Required.
 	Tool string
-	// Payload is a JSON object of at most 1 MiB. Empty: {}.
+	// Payload is a JSON object of at most Config.MaxPayload bytes. Empty: {}.
 	Payload []byte
 	// RequestKey is the caller's own name for this logical action, unique in its tenant:
 	// 1 to 255 printable ASCII bytes. The same key again gives the first answer and sends
@@ -43,15 +43,15 @@ type prepared struct {
 	request activities.Request
 }
 
-// Check reports, without any I/O, what is wrong with the request. Execute and Submit
-// check it too.
+// Check reports, without any I/O, what is wrong with the request where payloads may have
+// 1 MiB. Execute and Submit check it too.
 func (r Request) Check() error {
-	_, err := r.prepare(false)
+	_, err := r.prepare(false, intent.MaxPayload)
 	return err
 }
 
 // prepare checks the request without any I/O.
-func (r Request) prepare(detached bool) (prepared, error) {
+func (r Request) prepare(detached bool, maxPayload int) (prepared, error) {
 	if r.Tenant == "" {
 		r.Tenant = DefaultTenant
 	}
@@ -69,12 +69,12 @@ func (r Request) prepare(detached bool) (prepared, error) {
 			Service: r.Service, Process: r.Process, Run: r.Run,
 		},
 	}
-	payload, err := intent.CanonicalPayload(r.Payload, intent.MaxPayload)
+	payload, err := intent.CanonicalPayload(r.Payload, maxPayload)
 	if err != nil {
 		return prepared{}, err
 	}
 	request.Payload = payload
-	if request, err = request.Canonical(); err != nil {
+	if err := request.Check(); err != nil {
 		return prepared{}, err
 	}
 	return prepared{id: intent.IntentID(r.Tenant, key), request: request}, nil
@@ -91,5 +91,6 @@ func NewRequestKey() (intent.RequestKey, error) {
 }
 
 func (p prepared) input(ctx context.Context) activities.Input {
-	return activities.Input{IntentID: p.id, Request: &p.request, Traceparent: telemetry.Traceparent(ctx)}
+	request := p.request.Staged()
+	return activities.Input{IntentID: p.id, Request: &request, Traceparent: telemetry.Traceparent(ctx)}
 }

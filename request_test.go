@@ -28,12 +28,12 @@ func TestARequestIsCheckedBeforeAnyIO(t *testing.T) {
 		"a payload of no kind":   {func(r *Request) { r.Payload = []byte("amount=1") }, intent.CodeInvalidJSON},
 		"a payload with a twin":  {func(r *Request) { r.Payload = []byte(`{"a":1,"\u0061":2}`) }, intent.CodeDuplicateMember},
 		"a list as payload":      {func(r *Request) { r.Payload = []byte(`[]`) }, intent.CodePayloadNotObject},
-		"too much to escape": {func(r *Request) { r.Payload = []byte(`{"a":"` + strings.Repeat("<", 400_000) + `"}`) },
+		"a payload over 1 MiB": {func(r *Request) { r.Payload = []byte(`{"a":"` + strings.Repeat("<", 1<<20) + `"}`) },
 			intent.CodePayloadTooLarge},
 	} {
 		r := good
 		tc.change(&r)
-		_, err := r.prepare(false)
+		_, err := r.prepare(false, intent.MaxPayload)
 		var e *Error
 		if !errors.As(err, &e) || e.Code != tc.code || e.Effect != intent.NotApplied || e.TryAgain || e.Message == "" {
 			t.Errorf("%s: %v, want code %s", name, err, tc.code)
@@ -48,7 +48,7 @@ func TestAMintedKeyJoinsItsOwnIntent(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Request{Tool: "echo", Principal: "till-7", RequestKey: string(key)}
-	p, err := r.prepare(false)
+	p, err := r.prepare(false, intent.MaxPayload)
 	if err != nil || p.id != intent.IntentID(DefaultTenant, key) {
 		t.Errorf("%s: %s, %v", key, p.id, err)
 	}
@@ -56,7 +56,7 @@ func TestAMintedKeyJoinsItsOwnIntent(t *testing.T) {
 
 func TestWhatARequestLeavesOutHasItsDefault(t *testing.T) {
 	t.Parallel()
-	p, err := Request{Tool: "echo", RequestKey: " order 4711 ", Principal: "till-7"}.prepare(true)
+	p, err := Request{Tool: "echo", RequestKey: " order 4711 ", Principal: "till-7"}.prepare(true, intent.MaxPayload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +75,11 @@ func TestWhatARequestLeavesOutHasItsDefault(t *testing.T) {
 func TestARequestWithoutAKeyIsAnActionOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := Request{Tool: "echo", Principal: "till-7"}
-	first, err := r.prepare(false)
+	first, err := r.prepare(false, intent.MaxPayload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := r.prepare(false)
+	second, err := r.prepare(false, intent.MaxPayload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestARequestWithoutAKeyIsAnActionOfItsOwn(t *testing.T) {
 
 func TestThePayloadIsCanonicalWhereverItGoes(t *testing.T) {
 	t.Parallel()
-	p, err := Request{Tool: "echo", Principal: "till-7", Payload: []byte(` {"b":1.0,"a":"\u003c"} `)}.prepare(false)
+	p, err := Request{Tool: "echo", Principal: "till-7", Payload: []byte(` {"b":1.0,"a":"\u003c"} `)}.prepare(false, intent.MaxPayload)
 	if err != nil || string(p.request.Payload) != `{"a":"<","b":1}` {
 		t.Errorf("%s, %v", p.request.Payload, err)
 	}

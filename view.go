@@ -1,10 +1,12 @@
 package writ
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"mime"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -58,9 +60,12 @@ type Attempt struct {
 // Answer is what a tool returned.
 type Answer struct {
 	MediaType string `json:"media_type"`
+	// Size is the size in bytes of all that the tool returned.
+	Size int64 `json:"size"`
 	// JSON is the body if it is JSON.
 	JSON json.RawMessage `json:"json,omitempty"`
-	// Body is every other body, base64 in JSON.
+	// Body is every other body, base64 in JSON. It has fewer bytes than Size if it was too
+	// large to be kept whole.
 	Body []byte `json:"body,omitempty"`
 }
 
@@ -116,24 +121,32 @@ func (c *Client) ended(ctx context.Context, row outbox.Row) (Execution, error) {
 			return e, err
 		}
 	}
-	mediaType, body, err := c.store.Result(ctx, row.ID)
+	answer, body, err := c.store.Result(ctx, row.ID)
 	if err != nil {
 		return e, err
 	}
-	if mediaType != "" {
-		e.Answer = answerOf(mediaType, body)
+	if answer != nil {
+		e.Answer = answerOf(*answer, body)
 	}
 	return e, endError(e.Intent)
 }
 
-func answerOf(mediaType string, body []byte) *Answer {
-	a := &Answer{MediaType: mediaType}
-	if plain, _, err := mime.ParseMediaType(mediaType); err == nil && plain == tools.MediaTypeJSON && json.Valid(body) && utf8.Valid(body) {
+func answerOf(kept outbox.Answer, body []byte) *Answer {
+	a := &Answer{MediaType: kept.MediaType, Size: kept.Size}
+	plain, _, err := mime.ParseMediaType(kept.MediaType)
+	if err == nil && plain == tools.MediaTypeJSON && kept.Kept == kept.Size && embeddable(body) {
 		a.JSON = body
 	} else {
 		a.Body = body
 	}
 	return a
+}
+
+// embeddable reports whether body can stand inside a JSON document that encoding/json
+// writes and reads: it gives up at 10,000 nested arrays and objects.
+func embeddable(body []byte) bool {
+	const room = 16 // levels of the document around it
+	return utf8.Valid(body) && json.Valid(slices.Concat(bytes.Repeat([]byte("["), room), body, bytes.Repeat([]byte("]"), room)))
 }
 
 // endError is nil only for a completed intent.

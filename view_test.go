@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"writ/intent"
+	"writ/outbox"
 )
 
 func TestOnlyACompletedIntentIsNoError(t *testing.T) {
@@ -50,13 +51,18 @@ func TestOnlyACompletedIntentIsNoError(t *testing.T) {
 
 func TestAnAnswerIsShownAsJSONOnlyIfItIsJSON(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct{ mediaType, body, want string }{
-		{"application/json", `{"captured":true}`, `{"media_type":"application/json","json":{"captured":true}}`},
-		{"application/json", `{`, `{"media_type":"application/json","body":"ew=="}`},
-		{"text/plain; charset=utf-8", "grün", `{"media_type":"text/plain; charset=utf-8","body":"Z3LDvG4="}`},
-		{"application/octet-stream", "\x00\xff", `{"media_type":"application/octet-stream","body":"AP8="}`},
+	for _, tc := range []struct {
+		mediaType, body string
+		size            int64
+		want            string
+	}{
+		{"application/json", `{"captured":true}`, 17, `{"media_type":"application/json","size":17,"json":{"captured":true}}`},
+		{"application/json", `{`, 1, `{"media_type":"application/json","size":1,"body":"ew=="}`},
+		{"application/json", `{}`, 9, `{"media_type":"application/json","size":9,"body":"e30="}`}, // the rest was cut off
+		{"text/plain; charset=utf-8", "grün", 5, `{"media_type":"text/plain; charset=utf-8","size":5,"body":"Z3LDvG4="}`},
+		{"application/octet-stream", "\x00\xff", 2, `{"media_type":"application/octet-stream","size":2,"body":"AP8="}`},
 	} {
-		shown, err := json.Marshal(answerOf(tc.mediaType, []byte(tc.body)))
+		shown, err := json.Marshal(answerOf(outbox.Answer{MediaType: tc.mediaType, Size: tc.size, Kept: int64(len(tc.body))}, []byte(tc.body)))
 		if err != nil || string(shown) != tc.want {
 			t.Errorf("%s %q: %s, %v", tc.mediaType, tc.body, shown, err)
 		}

@@ -38,6 +38,9 @@ type WorkerConfig struct {
 	// StopGrace is how long running tools are waited for at the end. What is still running
 	// then is recovered by another worker. Default: 10 s.
 	StopGrace time.Duration
+	// MaxResult is how many bytes of a tool's answer are kept; of a larger one the beginning,
+	// with the size and digest of all of it. Default: 16 MiB; at most 256 MiB.
+	MaxResult int
 }
 
 func (c WorkerConfig) withDefaults() WorkerConfig {
@@ -79,6 +82,9 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 		if err := intent.CheckName(name.what, name.value); err != nil {
 			return nil, intent.Errorf(intent.CodeInvalidConfig, "%w", err)
 		}
+	}
+	if err := checkLimit("MaxResult", cfg.MaxResult, maxMaxResult); err != nil {
+		return nil, err
 	}
 	registry, err := tools.NewRegistry(list...)
 	if err != nil {
@@ -177,6 +183,7 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 	steps := activities.New(activities.Config{
 		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger),
 		TaskQueue: w.cfg.TaskQueue, Worker: w.cfg.Identity, Logger: w.cfg.Logger,
+		MaxPayload: w.cfg.MaxPayload, MaxResult: w.cfg.MaxResult,
 	})
 	poller.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
 	for name, step := range map[string]any{

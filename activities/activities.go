@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +23,14 @@ type Activities struct {
 	queue    string
 	worker   string
 	log      *slog.Logger
+
+	maxPayload, maxResult int
 }
 
-// Config is what a worker gives its activities. Every field is required.
+// DefaultMaxResult is the size in bytes up to which an answer is kept whole.
+const DefaultMaxResult = 16 << 20
+
+// Config is what a worker gives its activities. Every field but the limits is required.
 type Config struct {
 	Store    *outbox.Store
 	Registry *tools.Registry
@@ -34,11 +40,19 @@ type Config struct {
 	// Worker names the process in claims.
 	Worker string
 	Logger *slog.Logger
+	// MaxPayload is the size in bytes that a payload may have. Default: intent.MaxPayload.
+	MaxPayload int
+	// MaxResult is how many bytes of a tool's answer are kept; of a larger one the beginning,
+	// with the size and the digest of all of it. Default: DefaultMaxResult.
+	MaxResult int
 }
 
 // New returns the activities of a worker.
 func New(c Config) *Activities {
-	return &Activities{store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger}
+	return &Activities{
+		store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger,
+		maxPayload: cmp.Or(c.MaxPayload, intent.MaxPayload), maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
+	}
 }
 
 // Authorize decides whether the request may become an intent, or where the intent that
@@ -54,7 +68,7 @@ func (a *Activities) Authorize(ctx context.Context, in Input) (p Progress, err e
 }
 
 func (a *Activities) authorize(ctx context.Context, in Input) (Progress, error) {
-	request, err := in.accepted()
+	request, err := a.accepted(ctx, in)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -187,7 +201,7 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 	if err != nil {
 		return Progress{}, err
 	}
-	request, err := in.Input.accepted()
+	request, err := a.accepted(ctx, in.Input)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -247,7 +261,7 @@ func (a *Activities) Journal(ctx context.Context, in JournalInput) (p Progress, 
 // journalAnswer commits a read that was answered before it had a row. An answer that does
 // not end the intent is dropped, and the intent is persisted and claimed like any other.
 func (a *Activities) journalAnswer(ctx context.Context, in JournalInput) (Progress, error) {
-	request, err := in.Input.accepted()
+	request, err := a.accepted(ctx, in.Input)
 	if err != nil {
 		return Progress{}, err
 	}

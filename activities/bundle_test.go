@@ -91,6 +91,16 @@ func (b bundle) row(t *testing.T, in activities.Input) outbox.Row {
 	return row
 }
 
+// result returns the recorded answer.
+func (b bundle) result(t *testing.T, id intent.ID) (mediaType string, body []byte, err error) {
+	t.Helper()
+	answer, body, err := b.store.Result(t.Context(), id)
+	if answer == nil {
+		return "", body, err
+	}
+	return answer.MediaType, body, err
+}
+
 func (b bundle) receipt(t *testing.T, in activities.Input) receipts.Receipt {
 	t.Helper()
 	body, err := receipts.Get(t.Context(), b.pool, in.IntentID)

@@ -32,10 +32,14 @@ type Request struct {
 	RequestKey intent.RequestKey `json:"request_key"`
 	// Payload is a JSON object. Whatever encoder it passed through, it is brought into
 	// canonical form again on arrival.
-	Payload json.RawMessage      `json:"payload"`
-	Context intent.EffectContext `json:"context"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+	// PayloadRef stands in its place for a payload that outbox.Store.StagePayload stored.
+	PayloadRef *outbox.PayloadRef   `json:"payload_ref,omitempty"`
+	Context    intent.EffectContext `json:"context"`
 	// Detached says that the caller waits for acceptance only.
 	Detached bool `json:"detached,omitempty"`
+	// salt is the one of the staged payload, once that was read.
+	salt intent.Salt
 }
 
 // The steps that are not the rule's (intent.StepKind) but the workflow's own: what comes
@@ -113,7 +117,7 @@ type InvokeOutput struct {
 	Progress Progress `json:"progress"`
 	// Evidence is what the attempt did; absent if no attempt was granted.
 	// The history carries it too, so that an answer survives the loss of the database's
-	// copy, but not a result over maxHistoryResult.
+	// copy; of a result over intent.MaxInline it carries only the reference.
 	Evidence *outbox.Evidence `json:"evidence,omitempty"`
 }
 

@@ -16,10 +16,6 @@ import (
 	"writ/tools"
 )
 
-// maxHistoryResult is the size in bytes up to which a result stands in Temporal's history
-// as well. A larger one is flushed to the database before Temporal is told.
-const maxHistoryResult = 64 << 10
-
 // evidenceTimeout is how long recording evidence is tried before the journal is left to
 // do it.
 const evidenceTimeout = 2 * time.Second
@@ -70,7 +66,7 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 	}
 	lease := started.Add(attempt.LeaseUntil.Sub(attempt.ClaimedAt))
 	ev := run{
-		tool: tool.Tool, class: row.Rules.Class, fields: fields, attempt: attempt, lease: lease,
+		tool: tool.Tool, class: row.Rules.Class, fields: fields, attempt: attempt, lease: lease, salt: row.Salt, maxResult: a.maxResult,
 		late: func(ev outbox.Evidence) { a.recordLate(ctx, row.ID, ev) },
 	}.untilLease(ctx)
 	killpoint.Reach(killpoint.BeforeEvidence)
@@ -112,7 +108,7 @@ func diverged(tool tools.Registered, row outbox.Row) (InvokeOutput, error) {
 
 // answer runs a read that has no row and needs no claim: it has no effect to lose.
 func (a *Activities) answer(ctx context.Context, tool tools.Registered, in InvokeInput) (InvokeOutput, error) {
-	request, err := Input{IntentID: in.IntentID, Request: in.Answer}.accepted()
+	request, err := a.accepted(ctx, Input{IntentID: in.IntentID, Request: in.Answer})
 	if err != nil {
 		return InvokeOutput{}, err
 	}
@@ -126,11 +122,11 @@ func (a *Activities) answer(ctx context.Context, tool tools.Registered, in Invok
 		IdempotencyKey: intent.DeriveKey(request.Context.Tenant, request.Tool, request.RequestKey, 1),
 	}
 	ev := run{
-		tool: tool.Tool, class: tool.Spec.Class(), fields: fields, lease: deadline,
+		tool: tool.Tool, class: tool.Spec.Class(), fields: fields, lease: deadline, maxResult: a.maxResult,
 		attempt: outbox.Attempt{Attempt: intent.Attempt{Number: 1}, Token: token},
 		late:    func(outbox.Evidence) {},
 	}.untilLease(ctx)
-	if len(ev.Result) > maxHistoryResult {
+	if ev.ResultRef != nil {
 		// Too large for the history: take the way with a row, which keeps it.
 		return InvokeOutput{}, nil
 	}
@@ -140,7 +136,7 @@ func (a *Activities) answer(ctx context.Context, tool tools.Registered, in Invok
 // recordEvidence writes the evidence and returns the row. If the database does not
 // answer, the row as it was known is returned and the journal writes the evidence.
 func (a *Activities) recordEvidence(ctx context.Context, row outbox.Row, ev outbox.Evidence, lease time.Time) (outbox.Row, outbox.Evidence) {
-	oversize := len(ev.Result) > maxHistoryResult
+	oversize := ev.ResultRef != nil
 	give := time.Now().Add(evidenceTimeout)
 	if oversize && lease.After(give) {
 		give = lease
@@ -157,7 +153,6 @@ func (a *Activities) recordEvidence(ctx context.Context, row outbox.Row, ev outb
 	}
 	if oversize {
 		ev.Result = nil
-		ev.MediaType = ""
 	}
 	return row, ev
 }

@@ -144,7 +144,7 @@ func TestEveryAnswerIsKeptAsItIs(t *testing.T) {
 				if p, _ := b.drive(t, in); p.State != intent.Completed {
 					t.Fatalf("%+v", p)
 				}
-				mediaType, body, err := b.store.Result(t.Context(), in.IntentID)
+				mediaType, body, err := b.result(t, in.IntentID)
 				if err != nil || mediaType != tc.want || !bytes.Equal(body, tc.result.Body) {
 					t.Errorf("%q %q, %v", mediaType, body, err)
 				}
@@ -195,7 +195,7 @@ func TestALargeAnswerStandsInTheDatabaseAndNotInTheHistory(t *testing.T) {
 			if count := b.commits.Take(); count != tc.commits {
 				t.Errorf("%+v, want %+v", count, tc.commits)
 			}
-			mediaType, stored, err := b.store.Result(t.Context(), in.IntentID)
+			mediaType, stored, err := b.result(t, in.IntentID)
 			if err != nil || mediaType != "a/b" || !bytes.Equal(stored, body) || len(provider.asked()) != tc.calls {
 				t.Errorf("%s, %d bytes, %v; asked %d times", mediaType, len(stored), err, len(provider.asked()))
 			}
@@ -235,7 +235,7 @@ func TestEvidenceThatTheDatabaseLostIsWrittenByTheJournal(t *testing.T) {
 	if p.State != intent.Completed || len(provider.asked()) != 1 {
 		t.Errorf("%+v", p)
 	}
-	if _, body, err := b.store.Result(t.Context(), in.IntentID); err != nil || string(body) != `{"captured":true}` {
+	if _, body, err := b.result(t, in.IntentID); err != nil || string(body) != `{"captured":true}` {
 		t.Errorf("%q, %v", body, err)
 	}
 }

@@ -155,7 +155,7 @@ func TestAReceiptBindsWhatWasAuthorizedToWhatHappened(t *testing.T) {
 	if r.Commitment != commitment || row.Commitment != commitment || row.Fingerprint != fingerprint || row.IdempotencyKey != key {
 		t.Errorf("receipt %+v\nrow %+v", r, row)
 	}
-	mediaType, body, err := b.store.Result(t.Context(), in.IntentID)
+	mediaType, body, err := b.result(t, in.IntentID)
 	if err != nil || r.ResultDigest == nil || *r.ResultDigest != intent.ResultDigest(row.Salt, mediaType, body) || r.MediaType != mediaType {
 		t.Errorf("result digest %v of %s %q, %v", r.ResultDigest, mediaType, body, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"writ/intent"
 	"writ/outbox"
@@ -14,14 +15,25 @@ import (
 	"writ/telemetry"
 )
 
-// accepted returns the request in canonical form, or nil if there is none. Its error is a
-// rejection: the workflow's id must be the one that its request derives, so that nobody
-// can take another request's place.
-func (in Input) accepted() (*Request, error) {
+// accepted returns the request with its payload in canonical form, or nil if there is none.
+// Its error, unless the database did not answer, is a rejection: the workflow's id must be
+// the one that its request derives, so that nobody can take another request's place.
+func (a *Activities) accepted(ctx context.Context, in Input) (*Request, error) {
 	if in.Request == nil {
 		return nil, nil
 	}
-	r, err := in.Request.Canonical()
+	r := *in.Request
+	if r.PayloadRef != nil {
+		if len(r.Payload) > 0 {
+			return nil, intent.Errorf(intent.CodeInvalidPayload, "the request has a payload and a reference to another one; send one of them")
+		}
+		staged, err := a.store.Staged(ctx, in.IntentID, *r.PayloadRef)
+		if err != nil {
+			return nil, err
+		}
+		r.Payload, r.salt = staged.Body, staged.Salt
+	}
+	r, err := r.Canonical(a.maxPayload)
 	if err != nil {
 		return nil, err
 	}
@@ -59,29 +71,45 @@ func (r Request) Check() error {
 	return intent.CheckRequestKey(string(r.RequestKey))
 }
 
-// maxEscaped bounds the payload as Temporal's JSON carries it. Temporal refuses events of
-// over 2 MiB (limit.blobSize.error), and the rest of the request needs a few hundred bytes.
+// maxEscaped bounds a payload that a request carries itself, as Temporal's JSON spells it.
+// Temporal refuses events of over 2 MiB (limit.blobSize.error), and the rest of the request
+// needs a few hundred bytes.
 const maxEscaped = 2<<20 - 64<<10
 
 // Canonical checks the request and brings its payload into canonical form, as it is stored
-// and delivered. Beside the errors of Check and of intent.CanonicalPayload there is
-// payload_too_large for a payload whose escapes make it too large for Temporal.
-func (r Request) Canonical() (Request, error) {
+// and delivered. limit is in bytes; 0 means intent.MaxPayload. Beside the errors of Check
+// and of intent.CanonicalPayload there is payload_too_large for a payload without a
+// reference whose escapes make it too large for Temporal.
+func (r Request) Canonical(limit int) (Request, error) {
 	if err := r.Check(); err != nil {
 		return Request{}, err
 	}
+	if limit <= 0 {
+		limit = intent.MaxPayload
+	}
 	// What arrives may be six times as long as what was sent; the limit is on the content.
-	payload, err := intent.CanonicalPayload(r.Payload, maxEscaped)
+	payload, err := intent.CanonicalPayload(r.Payload, max(limit, maxEscaped))
 	if err != nil {
 		return Request{}, err
 	}
-	if escaped := escapedSize(payload); len(payload) > intent.MaxPayload || escaped > maxEscaped {
+	if len(payload) > limit {
+		return Request{}, intent.Errorf(intent.CodePayloadTooLarge, "the payload has %d bytes in canonical form and %d are allowed; make it smaller", len(payload), limit)
+	}
+	if escaped := escapedSize(payload); len(payload) > intent.MaxInline && r.PayloadRef == nil && escaped > maxEscaped {
 		return Request{}, intent.Errorf(intent.CodePayloadTooLarge,
-			"the payload has %d bytes of %d that are allowed, and %d of %d with <, > and & escaped; make it smaller",
-			len(payload), intent.MaxPayload, escaped, maxEscaped)
+			"the payload has %d bytes with <, > and & escaped, and a request in Temporal can carry %d; send it through a client of Writ, which stores it first", escaped, maxEscaped)
 	}
 	r.Payload = payload
 	return r, nil
+}
+
+// Staged returns the request with a reference in place of its payload, as it is sent to
+// Temporal.
+func (r Request) Staged() Request {
+	if r.PayloadRef != nil {
+		r.Payload = nil
+	}
+	return r
 }
 
 // escapedSize is the payload's size with the six-byte escapes that encoding/json, and so
@@ -107,12 +135,16 @@ func (r Request) action() intent.Action {
 
 // Mark tells requests under one request key apart: a digest of tenant, principal, tool and
 // payload. It is salted with the intent's id, since there is no row with a salt yet; the
-// history that it stands in holds the payload itself.
+// history that it stands in holds the payload itself, or its reference, which is marked in
+// its place: equal payloads of one intent have equal references.
 func (r Request) Mark() intent.Digest {
-	if canonical, err := r.Canonical(); err == nil {
-		r = canonical
+	action := r.action()
+	if r.PayloadRef != nil {
+		action.Payload = []byte(strconv.Quote(r.PayloadRef.Digest.String()))
+	} else if canonical, err := intent.CanonicalPayload(r.Payload, len(r.Payload)*6); err == nil {
+		action.Payload = canonical
 	}
-	return intent.Fingerprint(intent.Salt(intent.IntentID(r.Context.Tenant, r.RequestKey)), r.action())
+	return intent.Fingerprint(intent.Salt(intent.IntentID(r.Context.Tenant, r.RequestKey)), action)
 }
 
 // SameAs reports whether the row is the intent of this very action. The error says
@@ -156,8 +188,9 @@ const maxTraceparent = 255
 // it; it must keep neither the row nor an event out.
 func (in Input) traceparent() string { return storable(in.Traceparent, maxTraceparent) }
 
-// propose makes the row of an authorized request. The salt is new each time: a proposal
-// that finds its row already written is dropped, and the row's salt stands.
+// propose makes the row of an authorized request. The salt is the one of a staged payload,
+// else new each time: a proposal that finds its row already written is dropped, and the
+// row's salt stands.
 func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.Proposal, error) {
 	tool, err := a.hosted(r.Tool)
 	if err != nil {
@@ -169,9 +202,12 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 		IdempotencyKey: intent.DeriveKey(r.Context.Tenant, r.Tool, r.RequestKey, 1),
 		SpecDigest:     tool.Digest, Rules: tool.Spec.Rules(),
 		Traceparent: traceparent,
+		Staged:      r.PayloadRef != nil, Salt: r.salt,
 	}
-	if _, err := rand.Read(p.Salt[:]); err != nil {
-		return outbox.Proposal{}, fmt.Errorf("salt: %w", err)
+	if !p.Staged {
+		if _, err := rand.Read(p.Salt[:]); err != nil {
+			return outbox.Proposal{}, fmt.Errorf("salt: %w", err)
+		}
 	}
 	p.Fingerprint = intent.Fingerprint(p.Salt, r.action())
 	p.Commitment = intent.Commitment(intent.Authorized{

@@ -23,12 +23,12 @@ func TestALegalPayloadMayGrowByEscapesOnItsWay(t *testing.T) {
 	payload := json.RawMessage(`{"a":"` + strings.Repeat("\u2039", 300_000) + `"}`)
 	arrived := json.RawMessage(`{"a":"` + strings.Repeat(`\u2039`, 300_000) + `"}`)
 	r := Request{Tool: "echo", RequestKey: "order-1", Payload: arrived, Context: intent.EffectContext{Tenant: "acme", Principal: "till-7"}}
-	got, err := r.Canonical()
+	got, err := r.Canonical(0)
 	if err != nil || string(got.Payload) != string(payload) {
 		t.Errorf("%d bytes, %v", len(got.Payload), err)
 	}
 	r.Payload = json.RawMessage(`{"a":"` + strings.Repeat("<", 500_000) + `"}`)
-	if _, err := r.Canonical(); intent.CodeOf(err) != intent.CodePayloadTooLarge {
+	if _, err := r.Canonical(0); intent.CodeOf(err) != intent.CodePayloadTooLarge {
 		t.Errorf("too much to escape: %v", err)
 	}
 }

@@ -30,6 +30,10 @@ type run struct {
 	// lease is how long an answer is waited for; late receives one that comes after it.
 	lease time.Time
 	late  func(outbox.Evidence)
+	// salt is the intent's; zero while there is no row.
+	salt intent.Salt
+	// maxResult is how many bytes of an answer are kept.
+	maxResult int
 }
 
 // untilLease runs the tool and returns what it is known to have done. A tool that does
@@ -50,16 +54,16 @@ func (r run) call(ctx context.Context) outbox.Evidence {
 	if !time.Now().Before(r.fields.Deadline) {
 		// The claim took too long. The tool was not called, so there is no doubt.
 		ev := outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token}
-		failed(&ev, tools.NotApplied(errors.New("the time of the attempt was over before the tool was called")).WithCode("not_sent"))
+		failed(&ev, tools.NotApplied(errors.New("the time of the attempt was over before the tool was called")).WithCode(CodeNotSent))
 		return ev
 	}
 	ctx, cancel := context.WithDeadline(ctx, r.fields.Deadline)
 	answers := make(chan outbox.Evidence, 1)
 	go func() {
 		// Stands if the tool ends its goroutine instead of returning.
-		ev := outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token, Outcome: intent.Unknown, Code: "goexit"}
+		ev := outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token, Outcome: intent.Unknown, Code: CodeGoexit}
 		defer func() { cancel(); answers <- ev }()
-		ev = evidenceOf(r.class, r.attempt, func() (tools.Result, error) {
+		ev = r.evidenceOf(func() (tools.Result, error) {
 			return r.tool.Invoke(ctx, invocation.New(r.fields))
 		})
 	}()
@@ -71,31 +75,46 @@ func (r run) call(ctx context.Context) outbox.Evidence {
 	case <-giveUp.C:
 		go func() { r.late(<-answers) }()
 		return outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token, Outcome: intent.Unknown,
-			Code: "deadline_exceeded", Message: "the tool did not answer by the end of its lease"}
+			Code: CodeDeadlineExceeded, Message: "the tool did not answer by the end of its lease"}
 	}
 }
 
 // evidenceOf calls the tool and says what its answer, its error or its panic shows.
-func evidenceOf(class intent.Class, attempt outbox.Attempt, call func() (tools.Result, error)) (ev outbox.Evidence) {
-	ev = outbox.Evidence{Attempt: attempt.Number, Token: attempt.Token}
+func (r run) evidenceOf(call func() (tools.Result, error)) (ev outbox.Evidence) {
+	ev = outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token}
 	defer func() {
 		if p := recover(); p != nil {
 			// The stack is for the operator; it stays in the database and out of receipts.
-			failed(&ev, tools.Classify(class, fmt.Errorf("panic: %v\n%s", p, debug.Stack())))
-			ev.Code = "panic"
+			failed(&ev, tools.Classify(r.class, fmt.Errorf("panic: %v\n%s", p, debug.Stack())))
+			ev.Code = CodePanic
 		}
 	}()
 	result, err := call()
 	if err != nil {
-		failed(&ev, tools.Classify(class, err))
+		failed(&ev, tools.Classify(r.class, err))
 		return ev
 	}
 	ev.Outcome = intent.Applied
 	if len(result.Body) > 0 {
-		ev.Result = result.Body
-		ev.MediaType = mediaTypeOf(result)
+		r.keep(&ev, result)
 	}
 	return ev
+}
+
+// keep records the answer as it will be stored: whole in its attempt's row, whole or cut
+// under its digest, with the size and digest of all of it.
+func (r run) keep(ev *outbox.Evidence, result tools.Result) {
+	ev.Result, ev.MediaType = result.Body, mediaTypeOf(result)
+	size := len(result.Body)
+	if size <= intent.MaxInline {
+		return
+	}
+	ev.ResultRef = &outbox.ResultRef{Digest: intent.ResultDigest(r.salt, ev.MediaType, result.Body), Size: int64(size)}
+	if size > r.maxResult {
+		ev.Result = result.Body[:r.maxResult]
+		ev.Code = CodeResultCut
+		ev.Message = fmt.Sprintf("the answer has %d bytes, of which the first %d are kept", size, r.maxResult)
+	}
 }
 
 func failed(ev *outbox.Evidence, f *tools.Failure) {

@@ -11,7 +11,7 @@ import (
 )
 
 // seal writes the receipt of an intent that ends; it is an outbox.Seal.
-func (a *Activities) seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, body []byte) error {
+func (a *Activities) seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
 	r := receipts.Receipt{
 		Version: receipts.Version, IntentID: row.ID, Generation: row.Generation,
 		Tenant: row.Tenant, Principal: row.Principal, RequestKey: row.RequestKey,
@@ -30,11 +30,13 @@ func (a *Activities) seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason
 			Outcome: outcome, EvidenceAt: at.EvidenceAt, Code: at.Code,
 		})
 	}
-	if effect, ok := row.Applied(); ok {
+	if _, ok := row.Applied(); ok {
 		r.Outcome = intent.Applied
-		if effect.MediaType != "" {
-			digest := intent.ResultDigest(row.Salt, effect.MediaType, body)
-			r.ResultDigest, r.MediaType = &digest, effect.MediaType
+	}
+	if answer != nil {
+		r.ResultDigest, r.MediaType, r.ResultSize = &answer.Digest, answer.MediaType, answer.Size
+		if answer.Kept < answer.Size {
+			r.ResultKept = &answer.Kept
 		}
 	}
 	return receipts.Append(ctx, tx, r)

@@ -14,6 +14,10 @@ import (
 // configured; it bounds the bytes sent and their canonical form alike.
 const MaxPayload = 1 << 20
 
+// MaxInline is the size in bytes up to which a payload or a result stands in its row and in
+// Temporal's history. A larger one is stored once, apart, and referred to by its digest.
+const MaxInline = 64 << 10
+
 // MaxDepth is how many arrays and objects may be open at once in canonical JSON.
 const MaxDepth = 128
 

@@ -67,6 +67,16 @@ func Commitment(a Authorized) Digest {
 	))
 }
 
+// PayloadDigest is the digest by which a payload that is stored apart from its row is
+// found. It stands in Temporal's history, so its salt does not.
+func PayloadDigest(salt Salt, payload []byte) Digest {
+	sum := sha256.Sum256(payload)
+	return digestOf("payload", canonicalObject(
+		member{"body_sha256", hexText(sum[:])},
+		member{"salt", hexText(salt[:])},
+	))
+}
+
 // ResultDigest is the digest of a tool's result: any bytes, of any size, with their
 // media type. The body enters as its SHA-256, so that it is read once and not copied.
 func ResultDigest(salt Salt, mediaType string, body []byte) Digest {

@@ -70,6 +70,8 @@ func pins(t *testing.T) []pinned {
 			`{"context":null,"decision":null,"fingerprint":"` + strings.Repeat("0", 64) +
 			`","generation":0,"idempotency_key":"","spec_digest":"` + strings.Repeat("0", 64) + `"}`,
 			intent.Commitment(intent.Authorized{}).String()},
+		{"payload", "writ/payload/v1\n" + `{"body_sha256":"` + hex.EncodeToString(bodySum[:]) + `","salt":"` + saltHex + `"}`,
+			intent.PayloadDigest(salt, body).String()},
 		{"result", "writ/result/v1\n" + `{"body_sha256":"` + hex.EncodeToString(bodySum[:]) +
 			`","media_type":"application/pdf","salt":"` + saltHex + `"}`,
 			intent.ResultDigest(salt, "application/pdf", body).String()},

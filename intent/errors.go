@@ -37,6 +37,9 @@ const (
 	CodeInvalidRequestKey  Code = "invalid_request_key"
 	CodeReservedRequestKey Code = "reserved_request_key"
 	CodeInvalidPayload     Code = "invalid_payload"
+	CodeInputSchema        Code = "input_schema_violation"
+	CodeUnknownMember      Code = "unknown_member"
+	CodeInvalidCursor      Code = "invalid_cursor"
 	CodeInvalidSpec        Code = "invalid_tool_spec"
 	CodeUnknownTool        Code = "unknown_tool"
 	CodeIntentIDMismatch   Code = "intent_id_mismatch"
@@ -51,8 +54,18 @@ const (
 	CodePolicyDenied        Code = "policy_denied"
 	CodeGateError           Code = "gate_error"
 	CodeSpecDiverged        Code = "spec_diverged"
-	CodeFailed              Code = "failed"
-	CodeInDoubt             Code = "in_doubt"
+	CodeDuplicateSuspected  Code = "duplicate_suspected"
+	CodePayloadMissing      Code = "payload_missing"
+	// CodeConfirmationRequired is of an intent that waits for a person.
+	CodeConfirmationRequired Code = "confirmation_required"
+	CodeConfirmationExpired  Code = "confirmation_expired"
+	CodeConfirmationDenied   Code = "confirmation_denied"
+	// CodeSelfConfirmation: the requester may not confirm what it asked for.
+	CodeSelfConfirmation Code = "self_confirmation"
+	// CodeNotAwaiting: a decision came for an intent that does not wait for one.
+	CodeNotAwaiting Code = "not_awaiting_confirmation"
+	CodeFailed      Code = "failed"
+	CodeInDoubt     Code = "in_doubt"
 )
 
 // The codes of infrastructure: the answer is missing, not negative.

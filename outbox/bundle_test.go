@@ -90,10 +90,24 @@ func propose(key string, rules intent.Rules) outbox.Proposal {
 }
 
 // seal writes a receipt that only this package's tests read.
-func seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, body []byte) error {
+func seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
+	var said string
+	if answer != nil {
+		said = fmt.Sprintf("%s, %d of %d bytes", answer.MediaType, answer.Kept, answer.Size)
+	}
 	_, err := tx.Exec(ctx, `INSERT INTO receipts (intent_id, generation, number, body, created_at) VALUES ($1, $2, 0, $3, $4)`,
-		row.ID[:], row.Generation, fmt.Appendf(nil, "%s %s %d %s", row.State, reason, len(row.Attempts), body), row.EndedAt)
+		row.ID[:], row.Generation, fmt.Appendf(nil, "%s %s %d %s", row.State, reason, len(row.Attempts), said), row.EndedAt)
 	return err
+}
+
+// result returns the recorded answer.
+func (b bundle) result(t *testing.T, id intent.ID) (mediaType string, body []byte, err error) {
+	t.Helper()
+	answer, body, err := b.Result(t.Context(), id)
+	if answer == nil {
+		return "", body, err
+	}
+	return answer.MediaType, body, err
 }
 
 // receipt returns what seal wrote; there is exactly one.

@@ -95,7 +95,7 @@ func TestAnyResultIsKeptByteForByte(t *testing.T) {
 			ev := of(c, intent.Applied, "")
 			ev.MediaType, ev.Result = "application/pdf", body
 			row := b.journal(t, b.evidence(t, c.Row, ev), nil)
-			mediaType, stored, err := b.Result(t.Context(), row.ID)
+			mediaType, stored, err := b.result(t, row.ID)
 			if err != nil || mediaType != "application/pdf" || !bytes.Equal(stored, body) {
 				t.Errorf("%s, %d bytes, %v", mediaType, len(stored), err)
 			}
@@ -117,7 +117,7 @@ func TestEvidenceAfterTheEndIsKeptAndEndsNothingAgain(t *testing.T) {
 	if row.Attempts[0].Outcome != intent.NotApplied || row.Attempts[0].Code != "not_found" {
 		t.Errorf("the late evidence was not kept: %+v", row.Attempts[0])
 	}
-	if again := b.journal(t, row, nil); again.Version != row.Version || b.receipt(t, row.ID) != `completed effect_applied 2 {"captured":true}` {
+	if again := b.journal(t, row, nil); again.Version != row.Version || b.receipt(t, row.ID) != `completed effect_applied 2 application/json, 17 of 17 bytes` {
 		t.Errorf("journaled again: %+v, receipt %q", again, b.receipt(t, row.ID))
 	}
 }
@@ -213,7 +213,7 @@ func TestALateAnswerDoesNotReplaceTheOneThatTheReceiptIsSealedOver(t *testing.T)
 	if row.State != intent.Completed || row.Attempts[0].Outcome != intent.Applied {
 		t.Errorf("the late answer is not kept: %+v", row)
 	}
-	if _, body, err := b.Result(t.Context(), row.ID); err != nil || string(body) != `{"answer":2}` {
+	if _, body, err := b.result(t, row.ID); err != nil || string(body) != `{"answer":2}` {
 		t.Errorf("answers %s (%v)", body, err)
 	}
 }

@@ -36,8 +36,8 @@ type End struct {
 }
 
 // Seal writes the receipt of an intent that ends, in the transaction that ends it. The
-// row is as it stands after the end; body is the recorded answer, if there is one.
-type Seal func(ctx context.Context, tx pgx.Tx, row Row, reason string, body []byte) error
+// row is as it stands after the end; answer is what was recorded, or nil.
+type Seal func(ctx context.Context, tx pgx.Tx, row Row, reason string, answer *Answer) error
 
 // InsertEnded persists an intent in its final state, in one flushed commit with its
 // receipt: a read that is answered already, or a request that policy refused. If the
@@ -49,9 +49,7 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 		if err != nil {
 			return err
 		}
-		var body []byte
 		if created && end.Evidence != nil {
-			body = end.Evidence.Result
 			if err := insertAnswered(ctx, tx, p.ID(), end.Worker, *end.Evidence); err != nil {
 				return err
 			}
@@ -59,7 +57,11 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 		if row, err = load(ctx, tx, p.ID()); err != nil || !created {
 			return err
 		}
-		return seal(ctx, tx, row, end.Reason, body)
+		answer, err := answerOf(ctx, tx, row)
+		if err != nil {
+			return err
+		}
+		return seal(ctx, tx, row, end.Reason, answer)
 	})
 	return row, err
 }
@@ -69,20 +71,32 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 		WITH clock AS MATERIALIZED (SELECT writ_now() AS now)
 		INSERT INTO intents (id, tenant, request_key, principal, tool, task_queue, class, state, version, generation,
 			idempotency_key, payload, effect_context, decision, salt, fingerprint, spec_digest, commitment, rules,
-			traceparent, created_at, due_at, ended_at)
+			traceparent, created_at, due_at, ended_at, payload_digest)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-			now, CASE WHEN $19 THEN NULL ELSE now + $20::interval END, CASE WHEN $19 THEN now END
+			now, CASE WHEN $19 THEN NULL ELSE now + $20::interval END, CASE WHEN $19 THEN now END, $21
 		FROM clock
 		ON CONFLICT DO NOTHING`
 	rules, err := json.Marshal(p.Rules)
 	if err != nil {
 		return false, fmt.Errorf("rules of tool %s: %w", p.Tool, err)
 	}
+	digest, err := storePayload(ctx, tx, p)
+	if err != nil {
+		return false, err
+	}
+	inline := p.Payload
+	if digest != nil {
+		inline = nil
+	}
 	id := p.ID()
 	tag, err := tx.Exec(ctx, statement, id[:], p.Tenant, string(p.RequestKey), p.Principal, p.Tool, p.TaskQueue,
-		string(p.Rules.Class), string(state), string(p.IdempotencyKey), p.Payload, p.EffectContext, p.Decision,
-		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace)
-	return tag.RowsAffected() == 1, err
+		string(p.Rules.Class), string(state), string(p.IdempotencyKey), inline, p.EffectContext, p.Decision,
+		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace, digest)
+	if err != nil {
+		return false, err
+	}
+	created = tag.RowsAffected() == 1
+	return created, settlePayload(ctx, tx, p, digest, created)
 }
 
 func insertAnswered(ctx context.Context, tx pgx.Tx, id intent.ID, worker string, ev Evidence) error {
@@ -98,7 +112,7 @@ func insertAnswered(ctx context.Context, tx pgx.Tx, id intent.ID, worker string,
 
 // mediaType is NULL unless there is a result.
 func (e Evidence) mediaType() *string {
-	if e.Result == nil {
+	if e.Result == nil && e.ResultRef == nil {
 		return nil
 	}
 	return &e.MediaType

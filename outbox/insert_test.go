@@ -132,10 +132,10 @@ func TestAnAnsweredReadIsOneCommitAndTheFirstAnswerStands(t *testing.T) {
 	if count := b.commits.Take(); count.Flushed+count.Relaxed+count.Unsaid != 0 {
 		t.Errorf("%+v, the dropped answer was written", count)
 	}
-	if mediaType, body, err := b.Result(t.Context(), row.ID); err != nil || mediaType != "text/plain" || string(body) != "first" {
+	if mediaType, body, err := b.result(t, row.ID); err != nil || mediaType != "text/plain" || string(body) != "first" {
 		t.Errorf("%s %q, %v", mediaType, body, err)
 	}
-	if got := b.receipt(t, row.ID); got != "completed effect_applied 1 first" {
+	if got := b.receipt(t, row.ID); got != "completed effect_applied 1 text/plain, 5 of 5 bytes" {
 		t.Errorf("receipt %q", got)
 	}
 }
@@ -157,7 +157,7 @@ func TestWhatIsNotThereIsSaidByItsCode(t *testing.T) {
 	if _, err := b.Claim(t.Context(), outbox.ClaimRequest{ID: missing, Version: 1}); intent.CodeOf(err) != intent.CodeIntentNotFound {
 		t.Errorf("claim: %v", err)
 	}
-	if mediaType, body, err := b.Result(t.Context(), missing); mediaType != "" || body != nil || err != nil {
+	if mediaType, body, err := b.result(t, missing); mediaType != "" || body != nil || err != nil {
 		t.Errorf("result: %q %q %v", mediaType, body, err)
 	}
 	if _, err := b.Spec(t.Context(), "payments.capture"); intent.CodeOf(err) != intent.CodeUnknownTool {

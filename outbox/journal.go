@@ -35,18 +35,34 @@ func addEvidence(ctx context.Context, tx pgx.Tx, row Row, ev Evidence) (Row, err
 	const statement = `
 		UPDATE attempts
 		SET outcome = $4, evidence_at = writ_now(), code = $5, message = $6, final = $7, in_progress = $8,
-			retry_after_ms = $9, media_type = $10, result = $11
-		WHERE intent_id = $1 AND number = $2 AND token = $3
-			AND (outcome IS NULL OR outcome = 'unknown' AND $4 <> 'unknown')`
-	tag, err := tx.Exec(ctx, statement, row.ID[:], ev.Attempt, ev.Token, string(ev.Outcome), ev.Code, ev.Message,
-		ev.Final, ev.InProgress, ev.RetryAfterMS, ev.mediaType(), ev.Result)
-	if err != nil || tag.RowsAffected() == 0 {
+			retry_after_ms = $9, media_type = $10, result = $11, result_digest = $12
+		WHERE intent_id = $1 AND number = $2 AND token = $3`
+	if !row.learnsFrom(ev) {
+		return row, nil // a large answer of no use is not stored
+	}
+	digest, err := storeResult(ctx, tx, row, ev)
+	if err != nil {
+		return row, err
+	}
+	inline := ev.Result
+	if digest != nil {
+		inline = nil
+	}
+	_, err = tx.Exec(ctx, statement, row.ID[:], ev.Attempt, ev.Token, string(ev.Outcome), ev.Code, ev.Message,
+		ev.Final, ev.InProgress, ev.RetryAfterMS, ev.mediaType(), inline, digest)
+	if err != nil {
 		return row, err
 	}
 	if row, err = load(ctx, tx, row.ID); err != nil {
 		return row, err
 	}
 	return noteFact(ctx, tx, row)
+}
+
+// learnsFrom reports whether ev would change what is known of its attempt.
+func (r Row) learnsFrom(ev Evidence) bool {
+	a, ok := r.attemptWith(ev.Token)
+	return ok && a.Number == ev.Attempt && (a.Outcome == "" || a.Outcome == intent.Unknown && ev.Outcome != intent.Unknown)
 }
 
 // noteFact gives a row that learned something its new version, and recovery the time by
@@ -103,14 +119,11 @@ func settle(ctx context.Context, tx pgx.Tx, row *Row, step intent.Step, seal Sea
 	if err := move(ctx, tx, row, step.To); err != nil {
 		return err
 	}
-	var body []byte
-	if a, ok := row.Applied(); ok {
-		const query = `SELECT result FROM attempts WHERE intent_id = $1 AND number = $2`
-		if err := tx.QueryRow(ctx, query, row.ID[:], a.Number).Scan(&body); err != nil {
-			return err
-		}
+	answer, err := answerOf(ctx, tx, *row)
+	if err != nil {
+		return err
 	}
-	return seal(ctx, tx, *row, step.Reason, body)
+	return seal(ctx, tx, *row, step.Reason, answer)
 }
 
 // Refusal is a denial of an intent that was allowed before.

@@ -28,7 +28,7 @@ func TestTheJournalEndsAnIntentOnceHoweverOftenItIsCalled(t *testing.T) {
 			t.Errorf("again: %+v", again)
 		}
 	}
-	if got := b.receipt(t, row.ID); got != `completed effect_applied 1 {"captured":true}` {
+	if got := b.receipt(t, row.ID); got != `completed effect_applied 1 application/json, 17 of 17 bytes` {
 		t.Errorf("receipt %q", got)
 	}
 }
@@ -44,7 +44,7 @@ func TestTheJournalDoesWhatTheRuleSays(t *testing.T) {
 		next    intent.StepKind
 		receipt string
 	}{
-		"applied":                      {keyed(), intent.Applied, intent.Completed, intent.Stop, `completed effect_applied 1 {"captured":true}`},
+		"applied":                      {keyed(), intent.Applied, intent.Completed, intent.Stop, `completed effect_applied 1 application/json, 17 of 17 bytes`},
 		"not applied, not retryable":   {once, intent.NotApplied, intent.Failed, intent.Stop, "failed definite_failure 1 "},
 		"not applied, retryable":       {keyed(), intent.NotApplied, intent.Invoking, intent.Wait, ""},
 		"unknown, keyed":               {keyed(), intent.Unknown, intent.Invoking, intent.Wait, ""},
@@ -89,7 +89,7 @@ func TestAnEndWithoutAReceiptIsNoEnd(t *testing.T) {
 	c := b.granted(t, b.insert(t, propose("order-4711", keyed())))
 	ev := of(c, intent.Applied, "")
 	unsealed := errors.New("the receipt could not be written")
-	_, err := b.Journal(t.Context(), c.Row.ID, &ev, func(context.Context, pgx.Tx, outbox.Row, string, []byte) error { return unsealed })
+	_, err := b.Journal(t.Context(), c.Row.ID, &ev, func(context.Context, pgx.Tx, outbox.Row, string, *outbox.Answer) error { return unsealed })
 	if !errors.Is(err, unsealed) {
 		t.Errorf("error %v", err)
 	}

@@ -81,12 +81,14 @@ func (r Row) Applied() (Attempt, bool) {
 
 // Proposal is an intent that was authorized and is not yet in the outbox.
 type Proposal struct {
-	Tenant         string
-	RequestKey     intent.RequestKey
-	Principal      string
-	Tool           string
-	TaskQueue      string
-	Payload        []byte // canonical JSON
+	Tenant     string
+	RequestKey intent.RequestKey
+	Principal  string
+	Tool       string
+	TaskQueue  string
+	Payload    []byte // canonical JSON
+	// Staged says that StagePayload stored the payload, under Salt.
+	Staged         bool
 	EffectContext  []byte // canonical JSON
 	Decision       []byte // canonical JSON
 	IdempotencyKey intent.IdempotencyKey
@@ -116,4 +118,15 @@ type Evidence struct {
 	// MediaType and Result are the answer of an applied attempt.
 	MediaType string `json:"media_type,omitempty"`
 	Result    []byte `json:"result,omitempty"`
+	// ResultRef stands for an answer of over intent.MaxInline bytes. Result is then what is
+	// kept of it, and is absent in histories.
+	ResultRef *ResultRef `json:"result_ref,omitempty"`
+}
+
+// ResultRef names an answer that is stored apart from its attempt.
+type ResultRef struct {
+	// Digest is the intent.ResultDigest of the whole answer, whatever is kept of it.
+	Digest intent.Digest `json:"digest"`
+	// Size is the size of the whole answer in bytes.
+	Size int64 `json:"size"`
 }

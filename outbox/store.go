@@ -200,24 +200,13 @@ func (s *Store) Payload(ctx context.Context, id intent.ID) ([]byte, error) {
 
 func payload(ctx context.Context, q querier, id intent.ID) ([]byte, error) {
 	var payload []byte
-	err := q.QueryRow(ctx, `SELECT payload FROM intents WHERE id = $1`, id[:]).Scan(&payload)
+	const query = `
+		SELECT coalesce(i.payload, b.body) FROM intents i
+		LEFT JOIN blobs b ON b.intent_id = i.id AND b.digest = i.payload_digest
+		WHERE i.id = $1`
+	err := q.QueryRow(ctx, query, id[:]).Scan(&payload)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, intent.Errorf(intent.CodeIntentNotFound, "there is no intent %s", id)
 	}
 	return payload, err
-}
-
-// Result returns the recorded answer of the intent's effect, the one that its receipt is
-// sealed over: its media type and body, or an empty media type if there is none.
-func (s *Store) Result(ctx context.Context, id intent.ID) (mediaType string, body []byte, err error) {
-	const query = `
-		SELECT coalesce(a.media_type, ''), a.result FROM attempts a JOIN intents i ON i.id = a.intent_id
-		WHERE a.intent_id = $1 AND a.outcome = 'applied' AND (i.ended_at IS NULL OR a.evidence_at <= i.ended_at)
-		ORDER BY a.number LIMIT 1`
-	// An answer that came after the end is kept with its attempt and changes nothing.
-	err = s.pool.QueryRow(ctx, query, id[:]).Scan(&mediaType, &body)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", nil, nil
-	}
-	return mediaType, body, DatabaseError(err)
 }

@@ -41,8 +41,12 @@ type Receipt struct {
 	// ResultDigest is the salted digest of the recorded answer; absent if there is none.
 	ResultDigest *intent.Digest `json:"result_digest,omitempty"`
 	MediaType    string         `json:"media_type,omitempty"`
-	CreatedAt    time.Time      `json:"created_at"`
-	EndedAt      time.Time      `json:"ended_at"`
+	// ResultSize is the answer's size in bytes, and ResultKept how many of them are stored;
+	// absent if that is all of them. The digest is the one of the whole answer.
+	ResultSize int64     `json:"result_size,omitempty"`
+	ResultKept *int64    `json:"result_kept,omitempty"`
+	CreatedAt  time.Time `json:"created_at"`
+	EndedAt    time.Time `json:"ended_at"`
 }
 
 // Attempt is one permission to send and what is known of it.

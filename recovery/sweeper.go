@@ -46,6 +46,9 @@ func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("recovery did not finish a sweep", "error", err)
 		}
+		if err := s.Tidy(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("what is no longer needed was not dropped", "error", err)
+		}
 	}
 }
 
@@ -71,6 +74,14 @@ func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
 			return asked, nil
 		}
 	}
+}
+
+// Tidy drops a batch of what nothing will need again.
+func (s *Sweeper) Tidy(ctx context.Context) error {
+	if _, err := s.store.DropAbandoned(ctx, batch); err != nil {
+		return fmt.Errorf("drop abandoned payloads: %w", err)
+	}
+	return nil
 }
 
 func (s *Sweeper) start(ctx context.Context, st outbox.Stalled) error {

@@ -104,7 +104,7 @@ func (r records) ended(t *testing.T, p outbox.Proposal, e ending) []byte {
 	}
 	p.Decision = decision
 	var receipt []byte
-	_, err = r.InsertEnded(t.Context(), p, e.End, func(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, _ []byte) error {
+	_, err = r.InsertEnded(t.Context(), p, e.End, func(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, _ *outbox.Answer) error {
 		if e.parked {
 			return nil
 		}
