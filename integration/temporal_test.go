@@ -36,12 +36,18 @@ func (w *world) workflowID() string { return workflows.ID(w.intentID()) }
 // history returns the events of the newest run of that workflow.
 func (w *world) history(t testing.TB) *history.History {
 	t.Helper()
+	return w.historyOf(t, w.workflowID())
+}
+
+// historyOf returns the events of the newest run of a workflow.
+func (w *world) historyOf(t testing.TB, workflowID string) *history.History {
+	t.Helper()
 	var h history.History
-	events := w.stack.temporal(t).GetWorkflowHistory(t.Context(), w.workflowID(), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := w.stack.temporal(t).GetWorkflowHistory(t.Context(), workflowID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err != nil {
-			t.Fatalf("history of %s: %v", w.workflowID(), err)
+			t.Fatalf("history of %s: %v", workflowID, err)
 		}
 		h.Events = append(h.Events, event)
 	}

@@ -22,8 +22,9 @@ const DefaultKeyHeader = "Idempotency-Key"
 // NoKey, as [Request.KeyHeader], sends no idempotency key.
 const NoKey = "-"
 
-// MaxBody is how much of an answer is kept, in bytes.
-const MaxBody = 16 << 20
+// MaxBody is how much of an answer is read, in bytes. What the engine keeps of it is the
+// worker's MaxResult.
+const MaxBody = 64 << 20
 
 // Config says where a provider is and how to reach it.
 type Config struct {

@@ -1,0 +1,56 @@
+package integration
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+
+	"writ"
+	"writ/tools"
+)
+
+// config connects the library to the world.
+func (w *world) config() writ.Config {
+	return writ.Config{
+		DatabaseURL: w.database,
+		Temporal:    client.Options{HostPort: w.stack.TemporalAddress, Namespace: w.stack.TemporalNamespace},
+		Logger:      slog.New(slog.DiscardHandler),
+	}
+}
+
+// dial returns a client of the library.
+func (w *world) dial(t testing.TB) *writ.Client {
+	t.Helper()
+	c, err := writ.Dial(t.Context(), w.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// host runs a worker with the test's own tools in this process and returns when it polls.
+func (w *world) host(t testing.TB, list ...tools.Tool) {
+	t.Helper()
+	worker, err := writ.NewWorker(t.Context(), writ.WorkerConfig{Config: w.config(), TaskQueue: w.name}, list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- worker.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the worker ended: %v", err)
+		}
+	})
+	select {
+	case <-worker.Ready():
+	case err := <-ended:
+		ended <- err
+		t.Fatalf("the worker did not start: %v", err)
+	}
+}
