@@ -16,6 +16,9 @@ import (
 // DefaultInterval is how often a worker looks for overdue intents.
 const DefaultInterval = 5 * time.Second
 
+// tidyInterval is how often what nothing will need again is dropped. Nobody waits for it.
+const tidyInterval = time.Minute
+
 // batch is how many intents are taken at once.
 const batch = 100
 
@@ -32,22 +35,24 @@ func NewSweeper(store *outbox.Store, temporal client.Client, log *slog.Logger) *
 	return &Sweeper{store: store, temporal: temporal, log: log}
 }
 
-// Run sweeps at every interval until ctx ends. What fails is logged and tried again at
-// the next one.
+// Run sweeps at every interval, and tidies once a minute, until ctx ends. What fails is
+// logged and tried again at the next one.
 func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
+	sweep, tidy := time.NewTicker(interval), time.NewTicker(tidyInterval)
+	defer sweep.Stop()
+	defer tidy.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
-		}
-		if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("recovery did not finish a sweep", "error", err)
-		}
-		if err := s.Tidy(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("what is no longer needed was not dropped", "error", err)
+		case <-sweep.C:
+			if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("recovery did not finish a sweep", "error", err)
+			}
+		case <-tidy.C:
+			if err := s.Tidy(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("what is no longer needed was not dropped", "error", err)
+			}
 		}
 	}
 }
