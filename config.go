@@ -48,14 +48,21 @@ func checkLimit(what string, limit, most int) error {
 	return nil
 }
 
-// FromEnvironment reads DATABASE_URL (else PG*) and Temporal's own environment
-// configuration (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE and so on).
+// FromEnvironment reads DATABASE_URL (else PG*), Temporal's own environment configuration
+// (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE and so on) and WRIT_MAX_PAYLOAD, a
+// number of bytes.
 func FromEnvironment() (Config, error) {
 	temporal, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
 		return Config{}, intent.Errorf(intent.CodeInvalidConfig, "Temporal's environment configuration cannot be used: %w", err)
 	}
-	return Config{DatabaseURL: os.Getenv("DATABASE_URL"), Temporal: temporal}, nil
+	cfg := Config{DatabaseURL: os.Getenv("DATABASE_URL"), Temporal: temporal}
+	if text := os.Getenv("WRIT_MAX_PAYLOAD"); text != "" {
+		if cfg.MaxPayload, err = strconv.Atoi(text); err != nil {
+			return Config{}, intent.Errorf(intent.CodeInvalidConfig, "WRIT_MAX_PAYLOAD %q is not a number of bytes", text)
+		}
+	}
+	return cfg, checkLimit("WRIT_MAX_PAYLOAD", cfg.MaxPayload, maxMaxPayload)
 }
 
 func (c Config) withDefaults() Config {

@@ -32,3 +32,23 @@ func TestNeitherServerIsNeededBeforeItIsUsed(t *testing.T) {
 	}
 	client.Close()
 }
+
+func TestALimitThatCannotBeIsRefused(t *testing.T) {
+	for _, limit := range []int{-1, maxMaxPayload + 1} {
+		if _, err := Dial(t.Context(), Config{MaxPayload: limit}); intent.CodeOf(err) != intent.CodeInvalidConfig {
+			t.Errorf("a payload of %d bytes: %v", limit, err)
+		}
+	}
+	for _, limit := range []int{-1, maxMaxResult + 1} {
+		if _, err := NewWorker(t.Context(), WorkerConfig{MaxResult: limit}); intent.CodeOf(err) != intent.CodeInvalidConfig {
+			t.Errorf("a result of %d bytes: %v", limit, err)
+		}
+	}
+	for text, want := range map[string]int{"": 0, "0": 0, "2097152": 2 << 20, "1MiB": -1, "-1": -1, "67108865": -1} {
+		t.Setenv("WRIT_MAX_PAYLOAD", text)
+		cfg, err := FromEnvironment()
+		if refused := intent.CodeOf(err) == intent.CodeInvalidConfig; refused != (want < 0) || !refused && cfg.MaxPayload != want {
+			t.Errorf("WRIT_MAX_PAYLOAD=%s: %d, %v", text, cfg.MaxPayload, err)
+		}
+	}
+}
