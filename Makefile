@@ -94,6 +94,10 @@ linters:
 fmt: ## format the Go code
 	@gofmt -w .
 
+.PHONY: docs
+docs: ## write docs/errors.md from the tables in the code
+	@go test -count=1 -run '^TestTheTablesOfErrorsAreThoseOfTheCode$$' ./cmd/writ -args -update
+
 .PHONY: clean
 clean: ## delete what was built; the state of a development stack stays
 	@rm -rf $(BIN)

@@ -196,24 +196,27 @@ const acceptanceCheck = 2 * time.Second
 // unanswered says, as far as it can be known, what a request is worth whose answer did
 // not come.
 func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error {
-	e := &Error{Code: intent.CodeTemporalUnavailable, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: cause}
+	code := intent.CodeTemporalUnavailable
 	if gaveUp(ctx) {
-		e.Code = intent.CodeNotYetKnown
+		code = intent.CodeNotYetKnown
 	}
 	check, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptanceCheck)
 	defer cancel()
 	row, err := c.store.Load(check, p.id)
+	var known string
 	switch mine := err == nil && p.request.SameAs(row) == nil; {
 	case mine && row.Next().Kind == intent.Stop:
-		e.Message = fmt.Sprintf("intent %s is %s by now; request key %q again returns its end", p.id, row.State, p.request.RequestKey)
+		known = fmt.Sprintf("intent %s is %s by now; request key %q again returns its end", p.id, row.State, p.request.RequestKey)
 	case mine:
-		e.Message = fmt.Sprintf("intent %s was accepted and goes on (%s); request key %q again waits for its end", p.id, row.State, p.request.RequestKey)
+		known = fmt.Sprintf("intent %s was accepted and goes on (%s); request key %q again waits for its end", p.id, row.State, p.request.RequestKey)
 	default:
-		e.Message = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe", p.request.RequestKey)
+		known = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe", p.request.RequestKey)
 	}
-	if e.Code == intent.CodeTemporalUnavailable {
-		e.Message += ": " + cause.Error()
+	if code == intent.CodeTemporalUnavailable {
+		known += ": " + cause.Error()
 	}
+	e := intent.Errorf(code, "%s", known)
+	e.Cause = cause
 	return e
 }
 
@@ -223,7 +226,8 @@ func (c *Client) notStarted(ctx context.Context, p prepared, cause error) error 
 	var argument *serviceerror.InvalidArgument
 	var permission *serviceerror.PermissionDenied
 	if errors.As(cause, &argument) || errors.As(cause, &permission) {
-		return intent.Errorf(intent.CodeInvalidConfig, "Temporal refused to start the workflow, so nothing was sent for this request: %w", cause)
+		return intent.Errorf(intent.CodeTemporalRefused,
+			"Temporal refused to start the workflow; mend the TEMPORAL_* settings, then request key %q is safe: %w", p.request.RequestKey, cause)
 	}
 	return c.unanswered(ctx, p, cause)
 }

@@ -56,7 +56,11 @@ type engine struct {
 
 func newEngine(t *testing.T) engine {
 	t.Helper()
-	url := pgtest.Schema(t)
+	return newEngineOver(t, pgtest.Schema(t))
+}
+
+func newEngineOver(t *testing.T, url string) engine {
+	t.Helper()
 	if err := outbox.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +73,7 @@ func newEngine(t *testing.T) engine {
 		t.Fatal(err)
 	}
 	e := engine{temporal: &fakeTemporal{}}
-	e.Client = &Client{connection: &connection{pool: pool, temporal: e.temporal}, store: outbox.New(pool)}
+	e.Client = &Client{connection: &connection{pool: pool, temporal: e.temporal, log: slog.New(slog.DiscardHandler)}, store: outbox.New(pool)}
 	e.steps = activities.New(activities.Config{Store: e.store, Registry: registry, Policy: policy.NewEngine(nil, slog.New(slog.DiscardHandler)),
 		TaskQueue: "canary", Worker: "worker-1", Logger: slog.New(slog.DiscardHandler)})
 	published := outbox.Spec{Name: spec.Name, Digest: spec.Digest(), JSON: []byte(`{}`), TaskQueue: "canary"}

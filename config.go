@@ -85,6 +85,7 @@ func (c Config) withDefaults() Config {
 type connection struct {
 	pool     *pgxpool.Pool
 	temporal client.Client
+	log      *slog.Logger
 }
 
 // connect prepares both connections. Neither is opened before it is used, so that a
@@ -107,7 +108,7 @@ func connect(cfg Config) (*connection, error) {
 		pool.Close()
 		return nil, intent.Errorf(intent.CodeInvalidConfig, "Temporal's options cannot be used: %w", err)
 	}
-	return &connection{pool: pool, temporal: temporal}, nil
+	return &connection{pool: pool, temporal: temporal, log: cfg.Logger}, nil
 }
 
 func (c *connection) close() {
@@ -116,8 +117,7 @@ func (c *connection) close() {
 }
 
 func temporalError(err error) error {
-	return &Error{Code: intent.CodeTemporalUnavailable, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: err,
-		Message: "Temporal did not answer; the same request key again is safe: " + err.Error()}
+	return intent.Errorf(intent.CodeTemporalUnavailable, "Temporal did not answer; the same request key again is safe: %w", err)
 }
 
 // checkHostPort refuses an address that cannot be one, before it is mistaken for a

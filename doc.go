@@ -26,9 +26,13 @@
 //	the caller stopped waiting                           not_yet_known          unknown
 //	PostgreSQL or Temporal did not answer                database_unavailable,  unknown
 //	                                                     temporal_unavailable
-//	PostgreSQL said no, or its schema is old             database_refused,      unknown
-//	                                                     migration_required
-//	a URL or an option cannot be used                    invalid_configuration  unknown
+//	PostgreSQL or Temporal said no                       database_refused,      unknown
+//	                                                     database_access_denied,
+//	                                                     temporal_refused
+//	the schema of the outbox is old                      migration_required     unknown
+//	a URL or an option cannot be used                    invalid_configuration  not_applied
+//
+// docs/errors.md has all codes; [intent.Codes] is the table that it is made of.
 //
 // After every error whose effect is unknown but in_doubt, the same request with the same request key
 // is always safe: it joins the intent if there is one.

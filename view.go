@@ -67,6 +67,10 @@ type Answer struct {
 	// Body is every other body, base64 in JSON. It has fewer bytes than Size if it was too
 	// large to be kept whole.
 	Body []byte `json:"body,omitempty"`
+	// Problem says why the answer is not all that the tool's spec promises: it does not
+	// satisfy the output schema, or was too large to be kept whole. The effect happened all
+	// the same.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Execution is an intent that ended or is parked.
@@ -128,6 +132,13 @@ func (c *Client) ended(ctx context.Context, row outbox.Row) (Execution, error) {
 	if answer != nil {
 		e.Answer = answerOf(*answer, body)
 	}
+	// Only the engine gives an applied attempt a code.
+	if applied, ok := row.Applied(); ok && applied.Code != "" {
+		if e.Answer == nil {
+			e.Answer = new(Answer)
+		}
+		e.Answer.Problem = applied.Message
+	}
 	return e, endError(e.Intent)
 }
 
@@ -159,12 +170,11 @@ func endError(v Intent) error {
 	case intent.Refused:
 		return refusal(v)
 	case intent.Recorded, intent.Invoking:
-		return &Error{Code: intent.CodeNotYetKnown, Effect: intent.Unknown, TryAgain: true, Offset: -1,
-			Message: fmt.Sprintf("intent %s has not ended (%s); request key %q again waits for its end", v.ID, v.State, v.RequestKey)}
+		return intent.Errorf(intent.CodeNotYetKnown, "intent %s has not ended (%s); request key %q again waits for its end", v.ID, v.State, v.RequestKey)
 	case intent.InDoubt:
-		return &Error{Code: intent.CodeInDoubt, Effect: intent.Unknown, Offset: -1,
-			Message: fmt.Sprintf("the effect of intent %s may or may not have happened (%s) and it will not be sent again; ask the provider for idempotency key %s",
-				v.ID, v.Next.Reason, v.IdempotencyKey)}
+		return intent.Errorf(intent.CodeInDoubt,
+			"the effect of intent %s may or may not have happened (%s) and it will not be sent again; ask the provider for idempotency key %s",
+			v.ID, v.Next.Reason, v.IdempotencyKey)
 	}
 	return fmt.Errorf("intent %s is in the unknown state %q", v.ID, v.State)
 }
@@ -177,7 +187,7 @@ func refusal(v Intent) error {
 	if err := json.Unmarshal(v.Decision, &decision); err != nil {
 		return fmt.Errorf("decision on intent %s: %w", v.ID, err)
 	}
-	return intent.Errorf(decision.Code, "intent %s was refused and nothing was sent: %s", v.ID, decision.Reason)
+	return intent.Errorf(decision.Code, "intent %s was refused and nothing was sent: %s", v.ID, decision.Reason).Proven(intent.NotApplied)
 }
 
 // lastWord is what the last attempt said, for the error of a failed intent.

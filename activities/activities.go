@@ -92,7 +92,7 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent st
 	if !ok {
 		return Progress{}, intent.Errorf(intent.CodeUnknownTool, "the worker on task queue %q has no tool named %q", a.queue, r.Tool)
 	}
-	if err := tools.Validate(tool.Tool, r.Payload); err != nil {
+	if err := tools.Validate(tool, r.Payload); err != nil {
 		return Progress{}, err
 	}
 	decision, err := a.decide(ctx, tool.Spec, r)

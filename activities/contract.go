@@ -97,7 +97,9 @@ type Rejection struct {
 // Error returns the rejection as an error: nothing happened, and the same request gives
 // the same answer.
 func (r *Rejection) Error() *intent.Error {
-	return &intent.Error{Code: r.Code, Message: r.Message, Effect: intent.NotApplied, Offset: r.Offset}
+	e := intent.Errorf(r.Code, "%s", r.Message).Proven(intent.NotApplied)
+	e.Offset = r.Offset
+	return e
 }
 
 // InvokeInput is the input of invoke.

@@ -67,7 +67,8 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 	lease := started.Add(attempt.LeaseUntil.Sub(attempt.ClaimedAt))
 	ev := run{
 		tool: tool.Tool, class: row.Rules.Class, fields: fields, attempt: attempt, lease: lease, salt: row.Salt, maxResult: a.maxResult,
-		late: func(ev outbox.Evidence) { a.recordLate(ctx, row.ID, ev) },
+		check: tool.Output.Validate,
+		late:  func(ev outbox.Evidence) { a.recordLate(ctx, row.ID, ev) },
 	}.untilLease(ctx)
 	killpoint.Reach(killpoint.BeforeEvidence)
 	row, ev = a.recordEvidence(ctx, row, ev, lease)
@@ -123,6 +124,7 @@ func (a *Activities) answer(ctx context.Context, tool tools.Registered, in Invok
 	}
 	ev := run{
 		tool: tool.Tool, class: tool.Spec.Class(), fields: fields, lease: deadline, maxResult: a.maxResult,
+		check:   tool.Output.Validate,
 		attempt: outbox.Attempt{Attempt: intent.Attempt{Number: 1}, Token: token},
 		late:    func(outbox.Evidence) {},
 	}.untilLease(ctx)

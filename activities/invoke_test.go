@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,6 +84,11 @@ func TestWhatAToolDoesIsNeverTakenForLessThanItMayHaveDone(t *testing.T) {
 			}
 			if a := b.row(t, in).Attempts[0]; a.Outcome != tc.want || a.Code != tc.code {
 				t.Errorf("stored %+v", a)
+			}
+			for _, row := range slices.Concat(activities.AttemptCodes(), tools.AttemptCodes()) {
+				if row.Code == tc.code && row.Outcome != tc.want && tc.spec.SideEffectful {
+					t.Errorf("the table of codes says %+v", row)
+				}
 			}
 		})
 	}

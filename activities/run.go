@@ -34,6 +34,8 @@ type run struct {
 	salt intent.Salt
 	// maxResult is how many bytes of an answer are kept.
 	maxResult int
+	// check says what is wrong with an answer; nil if any answer will do.
+	check func(body []byte) error
 }
 
 // untilLease runs the tool and returns what it is known to have done. A tool that does
@@ -71,9 +73,9 @@ func (r run) call(ctx context.Context) outbox.Evidence {
 	defer giveUp.Stop()
 	select {
 	case ev := <-answers:
-		return ev
+		return r.checked(ev)
 	case <-giveUp.C:
-		go func() { r.late(<-answers) }()
+		go func() { r.late(r.checked(<-answers)) }()
 		return outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token, Outcome: intent.Unknown,
 			Code: CodeDeadlineExceeded, Message: "the tool did not answer by the end of its lease"}
 	}

@@ -1,6 +1,8 @@
 package intent_test
 
 import (
+	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -23,6 +25,18 @@ var salt = intent.Salt{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x9
 // pinned is one digest and the bytes that it must be the SHA-256 of, written out by hand.
 type pinned struct {
 	name, preimage, got string
+}
+
+// guardKey is the key of the pins that are an HMAC (RFC 2104).
+var guardKey = intent.GuardKey(bytes.Repeat([]byte{0x2a}, 32))
+
+func (p pinned) sum() []byte {
+	h := sha256.New()
+	if strings.HasPrefix(p.name, "duplicate-guard") {
+		h = hmac.New(sha256.New, guardKey[:])
+	}
+	h.Write([]byte(p.preimage))
+	return h.Sum(nil)
 }
 
 // pins returns every form of this version. A form never changes: what is stored in
@@ -79,14 +93,16 @@ func pins(t *testing.T) []pinned {
 			`{"body_sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","media_type":"","salt":"` + saltHex + `"}`,
 			intent.ResultDigest(salt, "", nil).String()},
 		{"key", "writ/key/v1\n" + `{"key":"` + string(key) + `","salt":"` + saltHex + `"}`, intent.KeyDigest(salt, key).String()},
+		{"duplicate-guard, an HMAC under 32 bytes 0x2a", "writ/duplicate-guard/v1\n" + `{"payload":` + payload +
+			`,"principal":"user:42","tenant":"acme","tool":"payments.capture"}`, intent.GuardDigest(guardKey, action).String()},
 	}
 }
 
 func TestEveryDigestIsTheSHA256OfItsPublishedForm(t *testing.T) {
 	t.Parallel()
 	for _, p := range pins(t) {
-		sum := sha256.Sum256([]byte(p.preimage))
-		want := hex.EncodeToString(sum[:])
+		sum := p.sum()
+		want := hex.EncodeToString(sum)
 		if len(p.got) == 36 { // a UUID: the first 128 bits, less version and variant
 			sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80
 			want = fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])

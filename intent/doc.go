@@ -16,7 +16,8 @@
 //	input is not acceptable JSON           invalid_json, invalid_utf8, lone_surrogate, duplicate_member,
 //	                                       trailing_data, too_deep, number_too_long, number_out_of_range
 //	payload over the limit, not an object  payload_too_large, payload_not_object
-//	a name or a request key                invalid_name, invalid_request_key, reserved_request_key
+//	a name, a request key, an intent's id  invalid_name, invalid_request_key, reserved_request_key,
+//	                                       invalid_intent_id
 //
-// Every rejection carries the offset of the byte that caused it where there is one.
+// [Codes] is the table of all codes of Writ. Every rejection carries the offset of the byte that caused it where there is one.
 package intent

@@ -34,12 +34,15 @@ const (
 	CodePayloadTooLarge    Code = "payload_too_large"
 	CodePayloadNotObject   Code = "payload_not_object"
 	CodeInvalidName        Code = "invalid_name"
+	CodeInvalidIntentID    Code = "invalid_intent_id"
 	CodeInvalidRequestKey  Code = "invalid_request_key"
 	CodeReservedRequestKey Code = "reserved_request_key"
 	CodeInvalidPayload     Code = "invalid_payload"
 	CodeInputSchema        Code = "input_schema_violation"
 	CodeUnknownMember      Code = "unknown_member"
 	CodeInvalidCursor      Code = "invalid_cursor"
+	CodeInvalidFilter      Code = "invalid_filter"
+	CodeInvalidNote        Code = "invalid_note"
 	CodeInvalidSpec        Code = "invalid_tool_spec"
 	CodeUnknownTool        Code = "unknown_tool"
 	CodeIntentIDMismatch   Code = "intent_id_mismatch"
@@ -72,17 +75,34 @@ const (
 const (
 	CodeDatabaseUnavailable Code = "database_unavailable"
 	CodeDatabaseRefused     Code = "database_refused"
+	// CodeDatabaseDenied: PostgreSQL answered, and did not let Writ in.
+	CodeDatabaseDenied      Code = "database_access_denied"
 	CodeTemporalUnavailable Code = "temporal_unavailable"
-	CodeMigrationRequired   Code = "migration_required"
-	CodeRecordsExist        Code = "records_exist"
-	CodeInvalidConfig       Code = "invalid_configuration"
-	CodeNotYetKnown         Code = "not_yet_known"
+	// CodeTemporalRefused: Temporal answered, and did not start the workflow.
+	CodeTemporalRefused   Code = "temporal_refused"
+	CodeMigrationRequired Code = "migration_required"
+	CodeRecordsExist      Code = "records_exist"
+	CodeInvalidConfig     Code = "invalid_configuration"
+	CodeNotYetKnown       Code = "not_yet_known"
+)
+
+// The codes of the command line. They share the namespace of all others, so that one table
+// says what each means.
+const (
+	CodeUsage             Code = "usage"
+	CodePayloadUnreadable Code = "payload_unreadable"
+	CodeInterrupted       Code = "interrupted"
+	CodeMigrationFailed   Code = "migration_failed"
+	CodeOutputFailed      Code = "output_failed"
+	// CodeUnexpected: a failure that nobody gave a code, which is a defect.
+	CodeUnexpected Code = "unexpected"
 )
 
 // Error is every refusal and failure that Writ reports: a stable code, one
 // sentence that says what to do, whether the effect happened, and whether the
 // same request again can help. Match it with errors.As, or errors.Is against
-// another *Error of the same code.
+// another *Error of the same code. Only [Errorf] makes one, so that what an error says of
+// the effect is what the table of codes says.
 type Error struct {
 	Code    Code
 	Message string
@@ -98,11 +118,27 @@ type Error struct {
 	Cause error
 }
 
-// Errorf returns an error of bad input or of a refusal: nothing happened, and the
-// same request again gives the same answer. A %w verb becomes Cause.
+// Errorf returns an error whose Effect and TryAgain are those of its code, see [Codes]. A
+// code that is not there, as of another release, leaves the effect unknown. A %w verb becomes Cause.
 func Errorf(code Code, format string, args ...any) *Error {
 	wrapped := fmt.Errorf(format, args...)
-	return &Error{Code: code, Message: wrapped.Error(), Effect: NotApplied, Offset: -1, Cause: errors.Unwrap(wrapped)}
+	row := rowOf(code)
+	return &Error{
+		Code: code, Message: wrapped.Error(), Effect: row.Effect, TryAgain: row.TryAgain,
+		Offset: -1, Cause: errors.Unwrap(wrapped),
+	}
+}
+
+// Proven returns the error with what the situation proves of the effect, where its code
+// leaves that open: a row that is refused shows that nothing was sent, whatever the code of
+// its refusal. What the code is certain of stays.
+func (e *Error) Proven(effect Outcome) *Error {
+	if e.Effect != Unknown {
+		return e
+	}
+	proven := *e
+	proven.Effect = effect
+	return &proven
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }

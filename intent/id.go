@@ -38,11 +38,11 @@ func DeriveKey(tenant, tool string, key RequestKey, generation int) IdempotencyK
 }
 
 // ParseID reads the 36-character text of an ID. Only the spelling that String prints
-// is accepted. The error is CodeInvalidName.
+// is accepted. The error is CodeInvalidIntentID.
 func ParseID(s string) (ID, error) {
 	u, err := parseUUID(s)
 	if err != nil {
-		return ID{}, Errorf(CodeInvalidName, "the intent id %w; copy it as it was printed, 36 characters in lower case", err)
+		return ID{}, Errorf(CodeInvalidIntentID, "the intent id %w; copy it as it was printed, 36 characters in lower case", err)
 	}
 	return ID(u), nil
 }

@@ -87,7 +87,7 @@ func TestAnIDHasOneText(t *testing.T) {
 		strings.ReplaceAll(id.String(), "-", ""), " " + id.String(), id.String() + "0", strings.Repeat("z", 1<<16),
 	} {
 		got, err := intent.ParseID(bad)
-		wantRefusal(t, err, intent.CodeInvalidName, -1)
+		wantRefusal(t, err, intent.CodeInvalidIntentID, -1)
 		if !got.IsZero() {
 			t.Errorf("ParseID(%.50q) = %s", bad, got)
 		}

@@ -14,27 +14,29 @@ const (
 	Settle StepKind = "settle"
 	// Park: the outcome is open and nothing more may be sent. Move to InDoubt.
 	Park StepKind = "park"
-	// Stop: there is nothing to do, because the intent ended or is parked already.
+	// Stop: there is nothing to do, because the intent ended, is parked already, or waits for
+	// a person to confirm it.
 	Stop StepKind = "stop"
 )
 
 // The reasons that a step gives. They stand in histories and receipts.
 const (
-	ReasonFirstAttempt     = "first_attempt"
-	ReasonResend           = "resend_same_key"
-	ReasonRunAgain         = "run_again"
-	ReasonRetry            = "retry_after_definite_failure"
-	ReasonBackoff          = "backoff"
-	ReasonLeaseRunning     = "attempt_may_still_answer"
-	ReasonApplied          = "effect_applied"
-	ReasonFinalFailure     = "definite_failure"
-	ReasonBudgetSpent      = "attempts_exhausted"
-	ReasonWindowPassed     = "key_window_passed"
-	ReasonNeverSentTwice   = "opaque_is_never_sent_twice"
-	ReasonRefused          = "refused"
-	ReasonEnded            = "ended"
-	ReasonAwaitsPerson     = "awaits_evidence_or_operator"
-	ReasonKeyWindowUnknown = "key_window_unknown"
+	ReasonFirstAttempt       = "first_attempt"
+	ReasonResend             = "resend_same_key"
+	ReasonRunAgain           = "run_again"
+	ReasonRetry              = "retry_after_definite_failure"
+	ReasonBackoff            = "backoff"
+	ReasonLeaseRunning       = "attempt_may_still_answer"
+	ReasonApplied            = "effect_applied"
+	ReasonFinalFailure       = "definite_failure"
+	ReasonBudgetSpent        = "attempts_exhausted"
+	ReasonWindowPassed       = "key_window_passed"
+	ReasonNeverSentTwice     = "opaque_is_never_sent_twice"
+	ReasonRefused            = "refused"
+	ReasonEnded              = "ended"
+	ReasonAwaitsPerson       = "awaits_evidence_or_operator"
+	ReasonAwaitsConfirmation = "awaits_confirmation"
+	ReasonKeyWindowUnknown   = "key_window_unknown"
 )
 
 // Step is what is to be done next.
@@ -57,6 +59,9 @@ func Next(r Record, now time.Time) Step {
 	if r.State.Ended() {
 		return Step{Kind: Stop, Reason: ReasonEnded}
 	}
+	if r.State == AwaitingConfirmation {
+		return r.nextWhileAwaiting(now)
+	}
 	s := survey(r)
 	switch {
 	case s.applied:
@@ -66,6 +71,14 @@ func Next(r Record, now time.Time) Step {
 	default:
 		return r.nextWhenClear(s, now)
 	}
+}
+
+// nextWhileAwaiting lets only a person's decision lead on, and ends the wait at its time.
+func (r Record) nextWhileAwaiting(now time.Time) Step {
+	if now.Before(r.ConfirmBy) {
+		return Step{Kind: Stop, Reason: ReasonAwaitsConfirmation}
+	}
+	return Step{Kind: Settle, To: Refused, Reason: string(CodeConfirmationExpired)}
 }
 
 // summary is what matters of the attempts.

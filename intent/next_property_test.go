@@ -38,7 +38,19 @@ func drawRules(t *rapid.T) intent.Rules {
 }
 
 func newLife(t *rapid.T) *life {
-	return &life{record: intent.Record{State: intent.Recorded, Version: 1, Generation: 1, Rules: drawRules(t)}, now: epoch}
+	l := &life{record: intent.Record{State: intent.Recorded, Version: 1, Generation: 1, Rules: drawRules(t)}, now: epoch}
+	if rapid.IntRange(0, 3).Draw(t, "waits for a person") == 0 {
+		l.record.State = intent.AwaitingConfirmation
+		l.record.ConfirmBy = epoch.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "confirm by")) * time.Second)
+	}
+	return l
+}
+
+// confirm lets a person confirm in time.
+func (l *life) confirm() {
+	if l.record.State == intent.AwaitingConfirmation && l.now.Before(l.record.ConfirmBy) {
+		l.record.State = intent.Recorded
+	}
 }
 
 // advance lets a random time pass, often exactly none.
@@ -102,7 +114,7 @@ func histories(t *testing.T, check func(t *rapid.T, l *life, step intent.Step)) 
 		for range rapid.IntRange(1, 30).Draw(t, "length") {
 			step := intent.Next(l.record, l.now)
 			check(t, l, step)
-			switch rapid.IntRange(0, 9).Draw(t, "what happens") {
+			switch rapid.IntRange(0, 10).Draw(t, "what happens") {
 			case 0, 1, 2, 3, 4:
 				l.obey(step)
 			case 5, 6, 7:
@@ -111,6 +123,8 @@ func histories(t *testing.T, check func(t *rapid.T, l *life, step intent.Step)) 
 				l.advance(t)
 			case 9:
 				l.reissue()
+			case 10:
+				l.confirm()
 			}
 		}
 	})
@@ -192,6 +206,18 @@ func TestNoAttemptIsParkedBeforeItsLeaseEnded(t *testing.T) {
 	})
 }
 
+func TestNothingIsSentBeforeAPersonHasConfirmedWhatWaitsForOne(t *testing.T) {
+	histories(t, func(t *rapid.T, l *life, step intent.Step) {
+		if l.record.State != intent.AwaitingConfirmation {
+			return
+		}
+		expired := !l.now.Before(l.record.ConfirmBy)
+		if ends := step.Kind == intent.Settle && step.To == intent.Refused; ends != expired || !ends && step.Kind != intent.Stop {
+			t.Fatalf("at %s, to be confirmed by %s: %s", told(l.now), told(l.record.ConfirmBy), told(step))
+		}
+	})
+}
+
 func TestTheBudgetBoundsTheAttemptsOfAWholeLife(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, step intent.Step) {
 		if step.Kind != intent.Invoke {
@@ -231,7 +257,8 @@ func TestEveryStepCanBeTaken(t *testing.T) {
 				t.Fatalf("%s cannot become %s", l.record.State, step.To)
 			}
 		case intent.Stop:
-			if !l.record.State.Ended() && l.record.State != intent.InDoubt {
+			waits := l.record.State == intent.AwaitingConfirmation && l.now.Before(l.record.ConfirmBy)
+			if !l.record.State.Ended() && l.record.State != intent.InDoubt && !waits {
 				t.Fatalf("nothing is left to do in state %s", l.record.State)
 			}
 		default:

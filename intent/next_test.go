@@ -10,7 +10,7 @@ import (
 	"writ/intent"
 )
 
-var states = []intent.State{intent.Recorded, intent.Invoking, intent.InDoubt, intent.Completed, intent.Failed, intent.Refused}
+var states = intent.States()
 
 // A record may come from a damaged row or a later release.
 func TestNextAnswersWhateverTheRecordHolds(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 // intent and what the rule says next:
 //
 //	intent class=keyed [window=24h|forever|unknown] [timeout=10s] [attempts=3] [backoff=1s] [max-backoff=1m] [retryable]
+//	       [confirm-by=T]              it waits for a person until T
+//	decide at=T confirm|deny           a person decides, if the intent waits for it
 //	claim at=T                         grant the next attempt, if the rule says so
 //	evidence attempt=N at=T OUTCOME    record what the attempt did (applied, not_applied, unknown), with
 //	                                   [code=C] [final] [in-progress] [retry-after=D]
@@ -31,6 +33,8 @@ func TestTheRuleTakesEveryStoryToTheEndItTells(t *testing.T) {
 			case "intent":
 				s = begin(t, d)
 				return fmt.Sprintf("%s, generation %d", s.record.State, s.record.Generation)
+			case "decide":
+				return s.decide(clock(t, d), d.HasArg("confirm"))
 			case "claim":
 				return s.claim(clock(t, d))
 			case "evidence":
@@ -75,7 +79,24 @@ func begin(t *testing.T, d *datadriven.TestData) story {
 	rules.MaxBackoff = duration(t, d, "max-backoff", rules.MaxBackoff)
 	d.MaybeScanArgs(t, "attempts", &rules.MaxAttempts)
 	rules.Retryable = d.HasArg("retryable")
-	return story{intent.Record{State: intent.Recorded, Version: 1, Generation: 1, Rules: rules}}
+	s := story{intent.Record{State: intent.Recorded, Version: 1, Generation: 1, Rules: rules}}
+	if d.HasArg("confirm-by") {
+		s.record.State, s.record.ConfirmBy = intent.AwaitingConfirmation, epoch.Add(duration(t, d, "confirm-by", 0))
+	}
+	return s
+}
+
+// decide does what the outbox does under the row's lock.
+func (s *story) decide(now time.Time, confirm bool) string {
+	step := intent.Next(s.record, now)
+	if s.record.State != intent.AwaitingConfirmation || step.Kind != intent.Stop {
+		return "too late: " + told(step)
+	}
+	s.record.State = intent.Refused
+	if confirm {
+		s.record.State = intent.Recorded
+	}
+	return string(s.record.State)
 }
 
 // claim does what the outbox does under the row's lock.

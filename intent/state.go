@@ -22,6 +22,9 @@ const (
 type State string
 
 const (
+	// AwaitingConfirmation: committed, and nothing may be sent before a person has confirmed
+	// it.
+	AwaitingConfirmation State = "awaiting_confirmation"
 	// Recorded: authorized and committed; nothing was sent.
 	Recorded State = "recorded"
 	// Invoking: at least one attempt was granted permission to send.
@@ -33,7 +36,7 @@ const (
 	Completed State = "completed"
 	// Failed: every attempt was proven to have had no effect. Final.
 	Failed State = "failed"
-	// Refused: policy said no before anything was sent. Final.
+	// Refused: policy or a person said no before anything was sent. Final.
 	Refused State = "refused"
 )
 
@@ -42,7 +45,7 @@ func (s State) Ended() bool {
 	switch s {
 	case Completed, Failed, Refused:
 		return true
-	case Recorded, Invoking, InDoubt:
+	case AwaitingConfirmation, Recorded, Invoking, InDoubt:
 		return false
 	}
 	return false
@@ -51,6 +54,8 @@ func (s State) Ended() bool {
 // CanMove says which transitions exist. The database refuses every other one too.
 func CanMove(from, to State) bool {
 	switch from {
+	case AwaitingConfirmation:
+		return to == Recorded || to == Refused
 	case Recorded:
 		return to == Invoking || to == Refused
 	case Invoking:
@@ -118,6 +123,8 @@ type Record struct {
 	Generation int
 	// FirstSentAt is the time of the generation's first claim; zero if there is none.
 	FirstSentAt time.Time
+	// ConfirmBy is until when a person may confirm. Only for AwaitingConfirmation.
+	ConfirmBy time.Time
 	// Attempts of all generations, ordered by number.
 	Attempts []Attempt
 	Rules    Rules

@@ -21,8 +21,8 @@ func TestAnErrorOfTheDatabaseSaysWhetherTheStatementMayBeRepeated(t *testing.T) 
 		"a serialization failure": {&pgconn.PgError{Code: "40001"}, intent.CodeDatabaseUnavailable, true},
 		"too many connections":    {&pgconn.PgError{Code: "53300"}, intent.CodeDatabaseUnavailable, true},
 		"a shutdown":              {&pgconn.PgError{Code: "57P01"}, intent.CodeDatabaseUnavailable, true},
-		"a wrong password":        {&pgconn.PgError{Code: "28P01"}, intent.CodeInvalidConfig, false},
-		"no such database":        {&pgconn.PgError{Code: "3D000"}, intent.CodeInvalidConfig, false},
+		"a wrong password":        {&pgconn.PgError{Code: "28P01"}, intent.CodeDatabaseDenied, false},
+		"no such database":        {&pgconn.PgError{Code: "3D000"}, intent.CodeDatabaseDenied, false},
 		"no such table":           {&pgconn.PgError{Code: "42P01"}, intent.CodeMigrationRequired, false},
 		"a broken constraint":     {&pgconn.PgError{Code: "23514"}, intent.CodeDatabaseRefused, false},
 	} {

@@ -12,7 +12,7 @@ import (
 	"writ/intent"
 )
 
-var states = []intent.State{intent.Recorded, intent.Invoking, intent.InDoubt, intent.Completed, intent.Failed, intent.Refused}
+var states = intent.States()
 
 // refused reports whether the database refused the statement as a violation of integrity.
 func refused(t *testing.T, err error) bool {

@@ -33,6 +33,8 @@ type Row struct {
 	DueAt          time.Time // zero: ended or parked
 	EndedAt        time.Time // zero: not ended
 	Attempts       []Attempt // ordered by number
+	// SuspectedDuplicateOf is zero unless the intent seems to repeat an earlier one.
+	SuspectedDuplicateOf intent.ID
 	// ReadAt is the database's time when the row was read.
 	ReadAt time.Time
 }

@@ -45,40 +45,50 @@ func (s *Store) within(ctx context.Context, begin string, fn func(tx pgx.Tx) err
 
 // DatabaseError gives an error of PostgreSQL its code: database_unavailable if the answer
 // is missing and the statement may be repeated (by the classes of SQLSTATE, appendix A of
-// PostgreSQL's manual), else invalid_configuration, migration_required or
+// PostgreSQL's manual), else database_access_denied, migration_required or
 // database_refused. Errors that have a code pass.
 func DatabaseError(err error) error {
 	var known *intent.Error
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	e := &intent.Error{Code: intent.CodeDatabaseUnavailable, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: err,
-		Message: "PostgreSQL did not answer; the same request key again is safe: " + err.Error()}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
-		return e
-	}
-	switch pg.Code[:2] {
-	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, not ready, stopped, system
-		return e
-	case "28", "3D": // authorization, database
-		e.Code, e.Message = intent.CodeInvalidConfig, "PostgreSQL does not let Writ in; mend DATABASE_URL: "+pg.Message
-	default:
-		e.Code, e.Message = intent.CodeDatabaseRefused, "PostgreSQL refused a statement, which is a defect of Writ or of its schema: "+pg.Message
+		return unavailable(err)
 	}
 	switch pg.Code {
 	case "42P01", "42883", "42703": // undefined table, function, column
-		e.Code = intent.CodeMigrationRequired
-		e.Message = "the schema of the outbox is missing or old; run `writ migrate up`: " + pg.Message
+		return refused(intent.CodeMigrationRequired, "the schema of the outbox is missing or old; run `writ migrate up`", pg, err)
 	}
-	e.TryAgain = false
+	switch pg.Code[:2] {
+	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, not ready, stopped, system
+		return unavailable(err)
+	case "28", "3D": // authorization, database
+		return refused(intent.CodeDatabaseDenied, "PostgreSQL does not let Writ in; mend DATABASE_URL", pg, err)
+	}
+	return refused(intent.CodeDatabaseRefused, "PostgreSQL refused a statement, which is a defect of Writ or of its schema", pg, err)
+}
+
+func unavailable(err error) error {
+	return intent.Errorf(intent.CodeDatabaseUnavailable, "PostgreSQL did not answer; the same request key again is safe: %w", err)
+}
+
+// refused says what PostgreSQL said, without what drivers and callers wrapped around it.
+func refused(code intent.Code, what string, said *pgconn.PgError, err error) error {
+	e := intent.Errorf(code, "%s: %s", what, said.Message)
+	e.Cause = err
 	return e
 }
 
+// The columns that scan reads, of tables i and a: these, writ_now() between them.
 const intentColumns = `
-	i.tenant, i.request_key, i.principal, i.tool, i.task_queue, i.state, i.version, i.generation, i.idempotency_key,
+	i.id, i.tenant, i.request_key, i.principal, i.tool, i.task_queue, i.state, i.version, i.generation, i.idempotency_key,
 	i.effect_context, i.decision, i.salt, i.fingerprint, i.spec_digest, i.commitment, i.rules, i.traceparent,
-	i.created_at, i.first_sent_at, i.due_at, i.ended_at`
+	i.created_at, i.first_sent_at, i.due_at, i.ended_at, i.suspected_duplicate_of`
+
+const attemptColumns = `
+	a.number, a.generation, a.token, a.worker, a.claimed_at, a.lease_until, a.send_by, a.outcome, a.evidence_at,
+	a.code, a.message, a.final, a.in_progress, a.retry_after_ms, a.media_type`
 
 // querier is what pools and transactions have in common.
 type querier interface {
@@ -95,9 +105,7 @@ func (s *Store) Load(ctx context.Context, id intent.ID) (Row, error) {
 // load reads an intent and its attempts in one statement, so in one snapshot.
 func load(ctx context.Context, q querier, id intent.ID) (Row, error) {
 	const query = `
-		SELECT` + intentColumns + `, writ_now(),
-			a.number, a.generation, a.token, a.worker, a.claimed_at, a.lease_until, a.send_by, a.outcome, a.evidence_at,
-			a.code, a.message, a.final, a.in_progress, a.retry_after_ms, a.media_type
+		SELECT` + intentColumns + `, writ_now(),` + attemptColumns + `
 		FROM intents i LEFT JOIN attempts a ON a.intent_id = i.id
 		WHERE i.id = $1
 		ORDER BY a.number`
@@ -106,7 +114,7 @@ func load(ctx context.Context, q querier, id intent.ID) (Row, error) {
 		return Row{}, err
 	}
 	defer rows.Close()
-	r := Row{ID: id}
+	var r Row
 	found := false
 	for rows.Next() {
 		found = true
@@ -128,6 +136,7 @@ func scan(rows pgx.Rows, r *Row) error {
 	var (
 		salt, fingerprint, spec, commitment, rules []byte
 		firstSent, due, ended                      *time.Time
+		duplicateOf                                *[16]byte
 
 		number, generation            *int
 		token                         *[16]byte
@@ -137,14 +146,15 @@ func scan(rows pgx.Rows, r *Row) error {
 		final, inProgress             *bool
 		retryMS                       *int64
 	)
-	err := rows.Scan(&r.Tenant, &r.RequestKey, &r.Principal, &r.Tool, &r.TaskQueue, &r.State, &r.Version, &r.Generation, &r.IdempotencyKey,
+	err := rows.Scan((*[16]byte)(&r.ID), &r.Tenant, &r.RequestKey, &r.Principal, &r.Tool, &r.TaskQueue, &r.State, &r.Version, &r.Generation, &r.IdempotencyKey,
 		&r.EffectContext, &r.Decision, &salt, &fingerprint, &spec, &commitment, &rules, &r.Traceparent,
-		&r.CreatedAt, &firstSent, &due, &ended, &r.ReadAt,
+		&r.CreatedAt, &firstSent, &due, &ended, &duplicateOf, &r.ReadAt,
 		&number, &generation, &token, &worker, &claimed, &lease, &sendBy, &outcome, &known,
 		&code, &message, &final, &inProgress, &retryMS, &mediaType)
 	if err != nil {
 		return fmt.Errorf("read intent %s: %w", r.ID, err)
 	}
+	r.SuspectedDuplicateOf = intent.ID(value(duplicateOf))
 	copy(r.Salt[:], salt)
 	copy(r.Fingerprint[:], fingerprint)
 	copy(r.SpecDigest[:], spec)

@@ -59,7 +59,14 @@ type Decision struct {
 	// Code is the reason code of a denial; empty if Allow.
 	Code   intent.Code `json:"code,omitempty"`
 	Reason string      `json:"reason,omitempty"`
+	// SuspectedDuplicateOf is the earlier intent that the request seems to repeat.
+	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
+	// Confirm says that a person must confirm before anything is sent. Only if Allow.
+	Confirm bool `json:"confirm,omitempty"`
 }
+
+// builtIn is the Policy of decisions by Writ's own rules.
+const builtIn = "writ"
 
 // Canonical returns the decision as canonical JSON.
 func (d Decision) Canonical() ([]byte, error) {
@@ -91,7 +98,7 @@ func NewEngine(p Policy, log *slog.Logger) *Engine {
 // was decided.
 func (e *Engine) Decide(ctx context.Context, f Facts) (Decision, error) {
 	if f.Context.Principal == "" {
-		return Decision{Policy: "writ", Code: intent.CodeUnauthenticated, Reason: "the request names no principal"}, nil
+		return Decision{Policy: builtIn, Code: intent.CodeUnauthenticated, Reason: "the request names no principal"}, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
@@ -112,7 +119,7 @@ func (e *Engine) Decide(ctx context.Context, f Facts) (Decision, error) {
 // SpecDiverged is the denial of an intent whose tool changed its behaviour between its
 // authorization and its first attempt.
 func SpecDiverged() Decision {
-	return Decision{Policy: "writ", Code: intent.CodeSpecDiverged,
+	return Decision{Policy: builtIn, Code: intent.CodeSpecDiverged,
 		Reason: "the tool's behaviour changed after the intent was authorized and before it was sent"}
 }
 

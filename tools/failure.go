@@ -67,9 +67,9 @@ func Classify(c intent.Class, err error) *Failure {
 	case errors.As(err, &f) && (c == intent.Read || f.Outcome != intent.NotApplied || certain(err)):
 		return f
 	case c == intent.Read:
-		return NotApplied(err).WithCode("tool_error")
+		return NotApplied(err).WithCode(CodeToolError)
 	default:
-		return Unknown(err).WithCode("tool_error")
+		return Unknown(err).WithCode(CodeToolError)
 	}
 }
 

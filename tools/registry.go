@@ -12,6 +12,8 @@ type Registered struct {
 	Tool   Tool
 	Spec   Spec
 	Digest intent.Digest
+	// Input and Output are the spec's schemas; nil where there is none.
+	Input, Output *Schema
 }
 
 // Registry holds the tools of one worker. It does not change after NewRegistry, so it is
@@ -20,8 +22,8 @@ type Registry struct {
 	byName map[string]Registered
 }
 
-// NewRegistry freezes the tools' specs. It refuses an invalid spec and a second tool of
-// the same name.
+// NewRegistry freezes the tools' specs and compiles their schemas. It refuses an invalid
+// spec and a second tool of the same name.
 func NewRegistry(list ...Tool) (*Registry, error) {
 	r := &Registry{byName: make(map[string]Registered, len(list))}
 	for _, t := range list {
@@ -36,7 +38,13 @@ func NewRegistry(list ...Tool) (*Registry, error) {
 		if _, taken := r.byName[spec.Name]; taken {
 			return nil, spec.invalid("the name is registered twice")
 		}
-		r.byName[spec.Name] = Registered{Tool: t, Spec: spec, Digest: spec.Digest()}
+		input, output, err := spec.compile()
+		if err != nil {
+			return nil, err
+		}
+		// Copies: what was registered must not change with the caller's bytes.
+		spec.InputSchema, spec.OutputSchema = published(spec.InputSchema), published(spec.OutputSchema)
+		r.byName[spec.Name] = Registered{Tool: t, Spec: spec, Digest: spec.Digest(), Input: input, Output: output}
 	}
 	return r, nil
 }

@@ -44,6 +44,23 @@ type Spec struct {
 	// Category groups tools in listings.
 	Category string
 
+	// InputSchema is what a payload must be, as JSON Schema of draft 2020-12; empty: any
+	// object. A payload that does not satisfy it is refused with input_schema_violation
+	// before anything is written.
+	//
+	// Registration refuses a schema of another draft, one that refers to anything outside of
+	// itself or to itself without end, one over 256 KiB (MaxSchema) or 5,000 subschemas, and
+	// a regular expression over 1,000 bytes or 5,000 instructions, or with look-around or
+	// back-references (Go's regexp, whose time is linear). "format" and the "content" keywords
+	// are annotations and are not checked. What is marked writeOnly stays out of messages.
+	//
+	// The schema is part of the tool's behaviour: another one is another digest.
+	InputSchema json.RawMessage
+	// OutputSchema is what the tool's result must be, in the same way; empty: anything. A
+	// result that does not satisfy it, or is not JSON, is kept, and the intent completes,
+	// because the effect happened; its attempt has the code invalid_output.
+	OutputSchema json.RawMessage
+
 	// SideEffectful says that running the tool changes the outside world. A tool that
 	// leaves it false is run again whenever its answer was lost.
 	SideEffectful bool
@@ -65,6 +82,11 @@ type Spec struct {
 	// Key is what the provider promises about idempotency keys. Only for tools that are
 	// side-effectful and idempotent.
 	Key KeyContract
+
+	// Duplicates says what becomes of a request without a key of its own that repeats an
+	// earlier one. Only for tools that are side-effectful. Default: it is flagged within ten
+	// minutes.
+	Duplicates DuplicateGuard
 }
 
 // RetryPolicy bounds and spaces attempts.
@@ -108,6 +130,9 @@ func (s Spec) withDefaults() Spec {
 	if s.Retry.MaxBackoff < s.Retry.InitialBackoff {
 		s.Retry.MaxBackoff = s.Retry.InitialBackoff
 	}
+	if s.SideEffectful {
+		s.Duplicates = s.Duplicates.withDefaults()
+	}
 	return s
 }
 
@@ -140,8 +165,24 @@ func (s Spec) check() error {
 		return s.invalid("Retry.MaxAttempts must be between 0 and 1,000")
 	case s.Retry.InitialBackoff < 0 || s.Retry.MaxBackoff < 0:
 		return s.invalid("Retry backoffs must not be negative")
+	case !s.SideEffectful && s.Duplicates != (DuplicateGuard{}):
+		return s.invalid("a tool without side effects may be run twice; drop Duplicates or set SideEffectful")
+	}
+	if problem := s.Duplicates.problem(); problem != "" {
+		return s.invalid(problem)
 	}
 	return nil
+}
+
+// compile returns the compiled schemas; nil where there is none.
+func (s Spec) compile() (input, output *Schema, err error) {
+	if input, err = compileSchema(s.InputSchema); err != nil {
+		return nil, nil, s.invalid("InputSchema " + err.Error())
+	}
+	if output, err = compileSchema(s.OutputSchema); err != nil {
+		return nil, nil, s.invalid("OutputSchema " + err.Error())
+	}
+	return input, output, nil
 }
 
 func (s Spec) invalid(why string) error {
@@ -205,20 +246,41 @@ type Behaviour struct {
 	// KeyWindow is "forever", "unknown", "assumed 2m0s" or a Go duration; empty unless
 	// the tool is keyed.
 	KeyWindow string `json:"key_window,omitempty"`
+	// InputSchema and OutputSchema are in canonical form; absent where there is none. See
+	// CompileSchema.
+	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	// Duplicates is absent for a tool without side effects, and for the default.
+	Duplicates *PublishedGuard `json:"duplicates,omitempty"`
 }
 
-// Publish returns the JSON form of s with defaults filled in.
+// Publish returns the JSON form of s with defaults filled in. It panics if a schema is not
+// JSON, which NewRegistry refuses.
 func (s Spec) Publish() Published {
 	s = s.withDefaults()
 	b := Behaviour{
 		Name: s.Name, SideEffectful: s.SideEffectful, Idempotent: s.Idempotent, Retryable: s.Retryable,
 		Provider: s.Provider, TimeoutMS: s.Timeout.Milliseconds(), MaxAttempts: s.Retry.MaxAttempts,
 		InitialBackoffMS: s.Retry.InitialBackoff.Milliseconds(), MaxBackoffMS: s.Retry.MaxBackoff.Milliseconds(),
+		InputSchema: published(s.InputSchema), OutputSchema: published(s.OutputSchema),
+		Duplicates: s.Duplicates.publish(),
 	}
 	if s.Class() == intent.Keyed {
 		b.KeyWindow = s.Key.Remembers.String()
 	}
 	return Published{Name: s.Name, Description: s.Description, Category: s.Category, Behaviour: b, Class: s.Class()}
+}
+
+// published returns the one form in which a schema is published and digested.
+func published(schema json.RawMessage) json.RawMessage {
+	if len(schema) == 0 {
+		return nil
+	}
+	canonical, err := canonicalSchema(schema)
+	if err != nil {
+		panic("tools: a schema that was not registered " + err.Error())
+	}
+	return canonical
 }
 
 // String returns "forever", "unknown", "assumed 2m0s" for the zero window, or a duration.
@@ -235,7 +297,7 @@ func (w Window) String() string {
 	}
 }
 
-// Digest returns the digest of the behavioural part of s.
+// Digest returns the digest of the behavioural part of s. It panics where Publish does.
 func (s Spec) Digest() intent.Digest {
 	raw, err := json.Marshal(s.Publish().Behaviour)
 	if err != nil {

@@ -94,6 +94,13 @@ func TestASpecThatContradictsItselfIsRefusedWithItsName(t *testing.T) {
 		"too many attempts":            {func(s *tools.Spec) { s.Retry.MaxAttempts = tools.MaxMaxAttempts + 1 }, intent.CodeInvalidSpec},
 		"a negative backoff":           {func(s *tools.Spec) { s.Retry.InitialBackoff = -1 }, intent.CodeInvalidSpec},
 		"a negative bound":             {func(s *tools.Spec) { s.Retry.MaxBackoff = -1 }, intent.CodeInvalidSpec},
+		"a guard of a read":            {func(s *tools.Spec) { *s = tools.Spec{Name: s.Name, Duplicates: tools.DuplicateGuard{Window: 1}} }, intent.CodeInvalidSpec},
+		"a guard that looks ahead":     {func(s *tools.Spec) { s.Duplicates.Window = -2 }, intent.CodeInvalidSpec},
+		"a guard over 7 days":          {func(s *tools.Spec) { s.Duplicates.Window = tools.MaxGuardWindow + 1 }, intent.CodeInvalidSpec},
+		"an action without a guard": {func(s *tools.Spec) {
+			s.Duplicates = tools.DuplicateGuard{Window: tools.NoGuard, Action: intent.RefuseDuplicates}
+		}, intent.CodeInvalidSpec},
+		"an action that nobody knows": {func(s *tools.Spec) { s.Duplicates.Action = "ignore" }, intent.CodeInvalidSpec},
 	} {
 		spec := good
 		tc.change(&spec)
@@ -114,6 +121,7 @@ func TestTheDigestIsOfTheBehaviourOnly(t *testing.T) {
 		"a description":         func(s *tools.Spec) { s.Description = "Captures an authorized payment." },
 		"a category":            func(s *tools.Spec) { s.Category = "payments" },
 		"a default spelled out": func(s *tools.Spec) { s.Timeout = tools.DefaultTimeout },
+		"the default guard":     func(s *tools.Spec) { s.Duplicates.Window = tools.DefaultGuardWindow },
 	} {
 		same := spec
 		change(&same)
@@ -135,6 +143,10 @@ func TestTheDigestIsOfTheBehaviourOnly(t *testing.T) {
 		"key window":          func(s *tools.Spec) { s.Key.Remembers = tools.Window(time.Hour) },
 		"key window, unknown": func(s *tools.Spec) { s.Key.Remembers = tools.WindowUnknown },
 		// Two minutes that are promised are more than two minutes that are assumed.
+		"guard window":                           func(s *tools.Spec) { s.Duplicates.Window = time.Hour },
+		"guard action":                           func(s *tools.Spec) { s.Duplicates.Action = intent.RefuseDuplicates },
+		"guard action, other":                    func(s *tools.Spec) { s.Duplicates.Action = intent.ConfirmDuplicates },
+		"no guard":                               func(s *tools.Spec) { s.Duplicates.Window = tools.NoGuard },
 		"key window, as long as the assumed one": func(s *tools.Spec) { s.Key.Remembers = tools.Window(tools.AssumedWindow) },
 	} {
 		other := spec
@@ -216,10 +228,11 @@ func (v validating) Validate([]byte) error { return v.answer() }
 
 func TestAToolMayRefuseAPayloadBeforeAnythingIsWritten(t *testing.T) {
 	t.Parallel()
-	if err := tools.Validate(tools.New(tools.Spec{Name: "echo"}, nothing), []byte(`{}`)); err != nil {
+	registered := func(tool tools.Tool) tools.Registered { return tools.Registered{Tool: tool, Spec: tool.Spec()} }
+	if err := tools.Validate(registered(tools.New(tools.Spec{Name: "echo"}, nothing)), []byte(`{}`)); err != nil {
 		t.Errorf("a tool without validation: %v", err)
 	}
-	if err := tools.Validate(validating{answer: func() error { return nil }}, []byte(`{}`)); err != nil {
+	if err := tools.Validate(registered(validating{answer: func() error { return nil }}), []byte(`{}`)); err != nil {
 		t.Errorf("an accepted payload: %v", err)
 	}
 	reason := errors.New("the amount is missing")
@@ -227,7 +240,7 @@ func TestAToolMayRefuseAPayloadBeforeAnythingIsWritten(t *testing.T) {
 		"an error": func() error { return reason },
 		"a panic":  func() error { panic("secret") },
 	} {
-		err := tools.Validate(validating{answer: answer}, []byte(`{}`))
+		err := tools.Validate(registered(validating{answer: answer}), []byte(`{}`))
 		var e *intent.Error
 		if !errors.As(err, &e) || e.Code != intent.CodeInvalidPayload || e.Effect != intent.NotApplied || e.TryAgain {
 			t.Errorf("%s: %+v", name, err)
@@ -236,7 +249,7 @@ func TestAToolMayRefuseAPayloadBeforeAnythingIsWritten(t *testing.T) {
 			t.Errorf("%s: the caller is shown %v", name, err)
 		}
 	}
-	if err := tools.Validate(validating{answer: func() error { return reason }}, nil); !errors.Is(err, reason) {
+	if err := tools.Validate(registered(validating{answer: func() error { return reason }}), nil); !errors.Is(err, reason) {
 		t.Errorf("the tool's error is lost: %v", err)
 	}
 }

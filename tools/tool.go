@@ -25,9 +25,9 @@ type Tool interface {
 	Invoke(ctx context.Context, inv Invocation) (Result, error)
 }
 
-// Validator is implemented by tools that can refuse a payload. Validate is pure: no I/O.
-// It is called before anything is written; its error is shown to the caller, so it must
-// not repeat secret values.
+// Validator is implemented by tools that refuse payloads for what a schema cannot say.
+// Validate is pure: no I/O. It is called before anything is written, with a payload that
+// satisfies [Spec.InputSchema]; its error is shown to the caller, so it must not repeat secret values.
 type Validator interface {
 	Validate(payload []byte) error
 }
@@ -83,15 +83,19 @@ func (t funcTool) Invoke(ctx context.Context, inv Invocation) (Result, error) {
 	return t.invoke(ctx, inv)
 }
 
-// Validate asks t, if it is a [Validator], whether it takes the payload. The error is an
-// *intent.Error with code invalid_payload.
-func Validate(t Tool, payload []byte) error {
-	v, ok := t.(Validator)
+// Validate says whether t takes the payload: first its input schema is asked, then the
+// tool, if it is a [Validator]. The error is an *intent.Error with code
+// input_schema_violation or invalid_payload.
+func Validate(t Registered, payload []byte) error {
+	if err := t.Input.Validate(payload); err != nil {
+		return intent.Errorf(intent.CodeInputSchema, "%s does not take this payload: %w", t.Spec.Name, err)
+	}
+	v, ok := t.Tool.(Validator)
 	if !ok {
 		return nil
 	}
 	if err := validate(v, payload); err != nil {
-		return intent.Errorf(intent.CodeInvalidPayload, "%s does not take this payload: %w", t.Spec().Name, err)
+		return intent.Errorf(intent.CodeInvalidPayload, "%s does not take this payload: %w", t.Spec.Name, err)
 	}
 	return nil
 }

@@ -57,6 +57,8 @@ var (
 	attributeTenant     = temporal.NewSearchAttributeKeyKeyword("WritTenant")
 	attributeState      = temporal.NewSearchAttributeKeyKeyword("WritState")
 	attributeRequestKey = temporal.NewSearchAttributeKeyKeyword("WritRequestKey")
+
+	searchAttributes = []temporal.SearchAttributeKeyKeyword{attributeTool, attributeTenant, attributeState, attributeRequestKey}
 )
 
 // stateSubmitted is the WritState of a workflow that has not taken its first step.
@@ -95,7 +97,7 @@ func RegisterSearchAttributes(ctx context.Context, c client.Client, namespace st
 		return fmt.Errorf("list search attributes: %w", err)
 	}
 	missing := map[string]enumspb.IndexedValueType{}
-	for _, key := range []temporal.SearchAttributeKeyKeyword{attributeTool, attributeTenant, attributeState, attributeRequestKey} {
+	for _, key := range searchAttributes {
 		if _, ok := known.GetCustomAttributes()[key.GetName()]; !ok {
 			missing[key.GetName()] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 		}

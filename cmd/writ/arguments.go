@@ -33,6 +33,25 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return err
 }
 
+// formAmong returns the form of the answer that a command line asks for which was not
+// understood, perhaps before its --output was read; "" if it names none.
+func formAmong(args []string) (form string) {
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		switch name, value, inside := strings.Cut(arg, "="); {
+		case inside && (name == "-o" || name == "--output"):
+			form = value
+		case (arg == "-o" || arg == "--output") && i+1 < len(args):
+			form = args[i+1]
+		case strings.HasPrefix(arg, "-o"):
+			form = strings.TrimPrefix(arg, "-o")
+		}
+	}
+	return form
+}
+
 // one is the rule of a command that takes one argument.
 func one(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

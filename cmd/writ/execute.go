@@ -81,13 +81,21 @@ func (f *executeFlags) check(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if f.timeout < 0 || given("timeout") && f.timeout == 0 {
-		return usage("--timeout must be longer than 0")
+	if err := checkTimeout(cmd, f.timeout); err != nil {
+		return err
 	}
 	if given("principal") {
 		return intent.CheckName("principal", f.principal)
 	}
 	f.principal = defaultPrincipal()
+	return nil
+}
+
+// checkTimeout checks the value of --timeout, which is 0 if it was not given.
+func checkTimeout(cmd *cobra.Command, timeout time.Duration) error {
+	if timeout < 0 || cmd.Flags().Changed("timeout") && timeout == 0 {
+		return usage("--timeout must be longer than 0")
+	}
 	return nil
 }
 
@@ -103,6 +111,11 @@ func defaultPrincipal() string {
 }
 
 func (p *program) execute(ctx context.Context, tool string, f executeFlags) error {
+	if f.timeout > 0 { // it bounds the wait for the payload, too
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
 	payload, err := readPayload(ctx, f.payload, p.stdin)
 	if err != nil {
 		return err
@@ -112,11 +125,6 @@ func (p *program) execute(ctx context.Context, tool string, f executeFlags) erro
 		return err
 	}
 	defer client.Close()
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		defer cancel()
-	}
 	request := writ.Request{
 		Tool: tool, Payload: payload, RequestKey: f.key, Tenant: f.tenant, Principal: f.principal, Service: "writ-cli",
 	}
@@ -131,7 +139,7 @@ func (p *program) execute(ctx context.Context, tool string, f executeFlags) erro
 	stop := p.showProgress(ctx, client, request)
 	done, err := client.Execute(ctx, request)
 	stop()
-	return p.printExecution(done, err)
+	return p.printExecution(done, err, joins(request))
 }
 
 // mintKey gives the request a key and shows it before anything is sent: a terminal that
@@ -155,18 +163,23 @@ func (p *program) submit(ctx context.Context, client *writ.Client, request writ.
 	accepted, err := client.Submit(ctx, request)
 	stop()
 	if err != nil {
-		return &executionError{cause: err, execution: writ.Execution{Intent: accepted}}
+		return &executionError{cause: err, execution: writ.Execution{Intent: accepted}, again: joins(request)}
 	}
 	return p.print(accepted, func(w io.Writer) { writeAccepted(w, accepted) })
 }
 
+// joins says what the same request again does.
+func joins(request writ.Request) string {
+	return fmt.Sprintf("the same command with --key %s is safe: it joins this intent", shellWord(request.RequestKey))
+}
+
 // printExecution prints an intent that ended or is parked. What did not complete is the
-// command's error.
-func (p *program) printExecution(done writ.Execution, err error) error {
+// command's error; again says what the same command does where its end is open.
+func (p *program) printExecution(done writ.Execution, err error, again string) error {
 	if err == nil {
 		return p.print(done, func(w io.Writer) { writeExecution(w, done) })
 	}
-	failure := &executionError{cause: err, execution: done}
+	failure := &executionError{cause: err, execution: done, again: again}
 	if p.output == outputText && done.Intent.State != "" {
 		if err := p.print(nil, func(w io.Writer) { writeExecution(w, done) }); err != nil {
 			p.log.Error("the intent could not be shown", "error", err)

@@ -17,6 +17,8 @@ import (
 type executionError struct {
 	cause     error
 	execution writ.Execution
+	// again says what the same command does while the end is open.
+	again string
 }
 
 func (e *executionError) Error() string { return e.cause.Error() }
@@ -54,7 +56,7 @@ func (e *executionError) hints(code intent.Code) []string {
 	}
 	hints := []string{fmt.Sprintf("request key %q; `writ intent get %s` tells how it stands", v.RequestKey, v.ID)}
 	if code != intent.CodeInDoubt {
-		hints = append(hints, fmt.Sprintf("the same command with --key %s is safe: it joins this intent", shellWord(string(v.RequestKey))))
+		hints = append(hints, e.again)
 	}
 	return hints
 }
@@ -80,6 +82,9 @@ func writeExecution(w io.Writer, e writ.Execution) {
 	describe(&b, e.Intent)
 	b.add("receipt", receiptLine(e))
 	b.add("answer", answerText(e.Answer))
+	if e.Answer != nil {
+		b.add("problem", e.Answer.Problem)
+	}
 	b.write(w)
 }
 
@@ -150,7 +155,7 @@ func answerText(a *writ.Answer) string {
 	case a.JSON != nil:
 		return string(a.JSON)
 	case len(a.Body) == 0:
-		return "empty, " + a.MediaType
+		return strings.TrimSuffix("empty, "+a.MediaType, ", ")
 	case len(a.Body) <= longestTextAnswer && utf8.Valid(a.Body):
 		return string(a.Body)
 	}

@@ -24,9 +24,11 @@ it, and the next step with its reason.`,
 			return p.getIntent(cmd.Context(), args[0])
 		},
 	}
-	cmd := group("intent", "Look at intents", get)
+	cmd := group("intent", "Look at intents", get, newListCommand(p), newWatchCommand(p))
 	cmd.Long = "Looks at intents: what was asked for, how it stands, and what was sent."
-	cmd.Example = get.Example
+	cmd.Example = `  writ intent list --state in_doubt
+  writ intent get 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204
+  writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`
 	return cmd
 }
 

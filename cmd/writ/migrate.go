@@ -84,8 +84,7 @@ func (p *program) migrate(ctx context.Context, empty string, step func(context.C
 	defer m.Close()
 	list, err := step(ctx, m)
 	if err != nil && intent.CodeOf(err) == "" {
-		return &intent.Error{Code: codeMigrationFailed, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: err,
-			Message: "see `writ migrate status`; once the cause is gone the same command again is safe: " + err.Error()}
+		return intent.Errorf(intent.CodeMigrationFailed, "see `writ migrate status`; once the cause is gone the same command again is safe: %w", err)
 	}
 	if err != nil {
 		return err

@@ -30,8 +30,7 @@ func (p *program) print(document any, text func(w io.Writer)) error {
 		text(&answer)
 	}
 	if _, err := p.stdout.Write(answer.Bytes()); err != nil {
-		return &intent.Error{Code: codeOutputFailed, Effect: intent.Unknown, TryAgain: true, Offset: -1, Cause: err,
-			Message: fmt.Sprintf("the answer could not be written to standard output (%v); what was done is done, ask for it again", err)}
+		return intent.Errorf(intent.CodeOutputFailed, "the answer could not be written to standard output (%w); what was done is done, ask for it again", err)
 	}
 	return nil
 }

@@ -79,15 +79,16 @@ func TestAnAnswerIsShownAsFarAsItCanBeRead(t *testing.T) {
 func TestAnOpenEndSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
 	known := writ.Execution{Intent: writ.Intent{ID: intent.IntentID("default", "order-1"), RequestKey: "order-1"}}
+	again := joins(writ.Request{RequestKey: "order-1"})
 	for name, c := range map[string]struct {
 		of   executionError
 		code intent.Code
 		want []string
 		not  string
 	}{
-		"own key":   {executionError{execution: known}, intent.CodeNotYetKnown, []string{"writ intent get " + known.Intent.ID.String(), "the same command with --key 'order-1' is safe"}, "do not repeat"},
-		"in doubt":  {executionError{execution: known}, intent.CodeInDoubt, []string{"writ intent get"}, "is safe"},
-		"failed":    {executionError{execution: known}, intent.CodeFailed, nil, "writ intent get"},
+		"own key":   {executionError{execution: known, again: again}, intent.CodeNotYetKnown, []string{"writ intent get " + known.Intent.ID.String(), "the same command with --key 'order-1' is safe"}, "do not repeat"},
+		"in doubt":  {executionError{execution: known, again: again}, intent.CodeInDoubt, []string{"writ intent get"}, "is safe"},
+		"failed":    {executionError{execution: known, again: again}, intent.CodeFailed, nil, "writ intent get"},
 		"no intent": {executionError{}, intent.CodeDatabaseUnavailable, nil, "writ intent get"},
 	} {
 		var stderr bytes.Buffer

@@ -36,7 +36,7 @@ func readPayload(ctx context.Context, argument string, stdin io.Reader) ([]byte,
 	case c := <-read:
 		return c.payload, c.err
 	case <-ctx.Done():
-		return nil, intent.Errorf(codeInterrupted, "the payload was still awaited and nothing was asked for: %w", ctx.Err())
+		return nil, intent.Errorf(intent.CodeInterrupted, "the payload was still awaited and nothing was asked for: %w", ctx.Err())
 	}
 }
 
@@ -67,5 +67,5 @@ func readBounded(source io.Reader) ([]byte, error) {
 }
 
 func unreadable(err error) error {
-	return intent.Errorf(codePayloadUnreadable, "the payload cannot be read (%w); name a readable file after @, or - for standard input", err)
+	return intent.Errorf(intent.CodePayloadUnreadable, "the payload cannot be read (%w); name a readable file after @, or - for standard input", err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -72,6 +73,19 @@ func TestAPayloadThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 	}
 }
 
+func TestTheTimeoutOfExecuteBoundsTheWaitForThePayload(t *testing.T) {
+	t.Parallel()
+	silent, _ := io.Pipe() // whose writer never writes
+	defer silent.Close()
+	var stdout, stderr bytes.Buffer
+	status := run(t.Context(), []string{"execute", "echo", "--payload", "-", "--timeout", "10ms", "-o", "json", "--database-url", nowhere}, silent, &stdout, &stderr)
+	var f failure
+	ran{stdout: stdout.String(), stderr: stderr.String()}.document(t, &f)
+	if status != 1 || f.Error.Code != "interrupted" || f.Error.Effect != "not_applied" || !f.Error.TryAgain {
+		t.Errorf("status %d, %s", status, stdout.String())
+	}
+}
+
 func TestAnInterruptEndsTheWaitForAPayload(t *testing.T) {
 	t.Parallel()
 	silent, _ := io.Pipe() // whose writer never writes
@@ -79,7 +93,7 @@ func TestAnInterruptEndsTheWaitForAPayload(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := readPayload(ctx, "-", silent)
-	if intent.CodeOf(err) != codeInterrupted || !errors.Is(err, context.Canceled) {
+	if intent.CodeOf(err) != intent.CodeInterrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -44,6 +44,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	err := cmd.ExecuteContext(telemetry.FromEnvironment(ctx))
 	if err != nil && !p.started {
 		err = usage("%w", err) // everything that cobra itself finds is in the arguments
+		p.output = formAmong(args)
 	}
 	p.report(err)
 	// A command that was interrupted has spans as well; telemetry bounds the wait.
@@ -65,9 +66,9 @@ Answers go to standard output, everything else to standard error. With -o json t
 one JSON document, also when the command fails: {"error":{"code":…,"message":…,…}}.
 
 Exit statuses:
-  0  completed            3  refused; nothing was sent        5  in doubt
+  0  completed            3  refused; nothing was sent        6  waiting for confirmation
   1  infrastructure       4  failed; no effect happened       7  the key names another action
-  2  usage or bad input`
+  2  usage or bad input   5  in doubt`
 	cmd.Example = `  writ migrate up
   writ worker --provider-url http://127.0.0.1:7766
   writ execute payments.capture --key order-4711 \

@@ -42,6 +42,47 @@ func TestACommandLineThatIsNotUnderstoodExits2AndSaysWhereHelpIs(t *testing.T) {
 	}
 }
 
+func TestACommandLineThatIsNotUnderstoodIsADocumentWhereJSONIsAskedFor(t *testing.T) {
+	t.Parallel()
+	for line, asked := range map[string]bool{
+		"exceute -o json":                      true,
+		"execute echo --bogus -o json":         true,
+		"execute echo --bogus -ojson":          true,
+		"execute echo --bogus -o=json":         true,
+		"execute echo --bogus --output json":   true,
+		"execute echo --bogus --output=json":   true,
+		"-o json execute":                      true,
+		"-o json execute echo --timeout soon":  true,
+		"-o json tools list --log-level loud":  true,
+		"-o text execute -o json":              true,
+		"execute -o json -o text":              false,
+		"execute -o yaml":                      false,
+		"execute --bogus -- -o json":           false,
+		"execute --payload":                    false,
+		"execute a b --key json --output text": false,
+		"execute echo -o":                      false,
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			r := command(t, strings.Fields(line)...)
+			if r.status != 2 || !strings.Contains(r.stderr, "usage: ") {
+				t.Errorf("status %d, %s", r.status, r.stderr)
+			}
+			if !asked {
+				if r.stdout != "" {
+					t.Errorf("nobody asked for a document: %s", r.stdout)
+				}
+				return
+			}
+			var f failure
+			r.document(t, &f)
+			if f.Error.Code != "usage" || f.Error.Effect != "not_applied" || f.Error.TryAgain || !strings.Contains(f.Error.Message, "--help") {
+				t.Errorf("%s", r.stdout)
+			}
+		})
+	}
+}
+
 func TestEveryCommandExplainsItself(t *testing.T) {
 	t.Parallel()
 	var walk func(cmd *cobra.Command)

@@ -95,15 +95,20 @@ func TestADatabaseThatCannotBeMigratedExits1(t *testing.T) {
 	}
 }
 
-func TestASchemaThatIsMissingIsSaidToBe(t *testing.T) {
+func TestASchemaThatIsMissingOrOldIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
-	command(t, "migrate", "down", "--database-url", store.url)
-	r := command(t, "tools", "list", "-o", "json", "--database-url", store.url)
-	var f failure
-	r.document(t, &f)
-	if r.status != 1 || f.Error.Code != "migration_required" || !strings.Contains(f.Error.Message, "writ migrate up") {
-		t.Errorf("status %d, %+v", r.status, f.Error)
+	var all []outbox.Migration
+	command(t, "migrate", "status", "-o", "json", "--database-url", store.url).document(t, &all)
+	id := intent.IntentID("default", "order-4711").String()
+	for range all { // the newest first: the schema is old, and then missing
+		command(t, "migrate", "down", "--database-url", store.url)
+		r := command(t, "intent", "get", id, "-o", "json", "--database-url", store.url)
+		var f failure
+		r.document(t, &f)
+		if r.status != 1 || f.Error.Code != "migration_required" || !strings.Contains(f.Error.Message, "writ migrate up") {
+			t.Errorf("status %d, %+v", r.status, f.Error)
+		}
 	}
 }
 
@@ -214,10 +219,10 @@ func TestWhatIsNotThereExits2(t *testing.T) {
 	nobody := intent.IntentID("default", "nobody").String()
 	for _, c := range []struct{ line, code string }{
 		{"intent get " + nobody, "intent_not_found"},
-		{"intent get order-1", "invalid_name"},
+		{"intent get order-1", "invalid_intent_id"},
 		{"receipt get " + nobody, "receipt_not_found"},
 		{"receipt get " + p.ID().String(), "receipt_not_found"},
-		{"receipt get " + strings.ToUpper(nobody), "invalid_name"},
+		{"receipt get " + strings.ToUpper(nobody), "invalid_intent_id"},
 	} {
 		r := command(t, append(strings.Fields(c.line), "-o", "json", "--database-url", store.url)...)
 		var f failure

@@ -29,8 +29,7 @@ type errorBody struct {
 }
 
 // report tells the user what went wrong: always as text on standard error, and with -o
-// json as the command's document. A command line that was not understood has no document,
-// since it is not known what form was asked for. A failed write has nowhere to be told.
+// json as the command's document. A failed write has nowhere to be told.
 func (p *program) report(err error) {
 	if err == nil {
 		return
@@ -38,7 +37,7 @@ func (p *program) report(err error) {
 	e := described(err)
 	var of *executionError
 	about := errors.As(err, &of)
-	if p.output == outputJSON && p.started && e.Code != codeOutputFailed {
+	if p.output == outputJSON && e.Code != intent.CodeOutputFailed {
 		document := errorDocument{Error: bodyOf(e)}
 		if about {
 			document.Intent, document.Receipt, document.Answer = of.known(), of.execution.Receipt, of.execution.Answer
@@ -46,7 +45,7 @@ func (p *program) report(err error) {
 		_ = writeJSON(p.stdout, document)
 	}
 	fmt.Fprintf(p.stderr, "writ: %s\n", printable(oneLine.Replace(e.Error())))
-	if (e.Code == intent.CodeDatabaseUnavailable || e.Code == codeMigrationFailed) && !p.connection.namesDatabase() {
+	if (e.Code == intent.CodeDatabaseUnavailable || e.Code == intent.CodeMigrationFailed) && !p.connection.namesDatabase() {
 		fmt.Fprintln(p.stderr, "writ: no database was named, so PostgreSQL's own defaults were tried; use --database-url or DATABASE_URL")
 	}
 	if !about {
@@ -67,7 +66,7 @@ func described(err error) *intent.Error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return &intent.Error{Code: codeUnexpected, Message: err.Error(), Effect: intent.Unknown, Offset: -1, Cause: err}
+	return intent.Errorf(intent.CodeUnexpected, "%w", err)
 }
 
 func bodyOf(e *intent.Error) errorBody {

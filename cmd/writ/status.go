@@ -4,8 +4,7 @@ import (
 	"writ/intent"
 )
 
-// The exit statuses. 6 (waiting for confirmation) and 8 (cancelled) are kept free for
-// intents that wait for a person.
+// The exit statuses. 8 (cancelled) is kept free.
 const (
 	statusCompleted      = 0
 	statusInfrastructure = 1
@@ -13,29 +12,14 @@ const (
 	statusRefused        = 3
 	statusFailed         = 4
 	statusInDoubt        = 5
+	statusWaiting        = 6
 	statusConflict       = 7
-)
-
-// The codes of failures that only the command line has.
-const (
-	// codeUsage: the command line is not understood.
-	codeUsage intent.Code = "usage"
-	// codePayloadUnreadable: the file or stream of the payload cannot be read.
-	codePayloadUnreadable intent.Code = "payload_unreadable"
-	// codeInterrupted: the user stopped the command before anything was asked for.
-	codeInterrupted intent.Code = "interrupted"
-	// codeMigrationFailed: the database did not take a migration.
-	codeMigrationFailed intent.Code = "migration_failed"
-	// codeOutputFailed: the answer could not be written.
-	codeOutputFailed intent.Code = "output_failed"
-	// codeUnexpected: a failure that nobody gave a code, which is a defect.
-	codeUnexpected intent.Code = "unexpected"
 )
 
 // statuses gives every code its exit status.
 var statuses = map[intent.Code]int{
-	codeUsage:                     statusUsage,
-	codePayloadUnreadable:         statusUsage,
+	intent.CodeUsage:              statusUsage,
+	intent.CodePayloadUnreadable:  statusUsage,
 	intent.CodeInvalidJSON:        statusUsage,
 	intent.CodeInvalidUTF8:        statusUsage,
 	intent.CodeLoneSurrogate:      statusUsage,
@@ -47,9 +31,16 @@ var statuses = map[intent.Code]int{
 	intent.CodePayloadTooLarge:    statusUsage,
 	intent.CodePayloadNotObject:   statusUsage,
 	intent.CodeInvalidName:        statusUsage,
+	intent.CodeInvalidIntentID:    statusUsage,
 	intent.CodeInvalidRequestKey:  statusUsage,
 	intent.CodeReservedRequestKey: statusUsage,
 	intent.CodeInvalidPayload:     statusUsage,
+	intent.CodePayloadMissing:     statusUsage,
+	intent.CodeInputSchema:        statusUsage,
+	intent.CodeUnknownMember:      statusUsage,
+	intent.CodeInvalidCursor:      statusUsage,
+	intent.CodeInvalidFilter:      statusUsage,
+	intent.CodeInvalidNote:        statusUsage,
 	intent.CodeInvalidSpec:        statusUsage,
 	intent.CodeUnknownTool:        statusUsage,
 	intent.CodeIntentIDMismatch:   statusUsage,
@@ -57,25 +48,33 @@ var statuses = map[intent.Code]int{
 	intent.CodeReceiptNotFound:    statusUsage,
 	intent.CodeInvalidConfig:      statusUsage,
 
-	intent.CodeUnauthenticated: statusRefused,
-	intent.CodePolicyDenied:    statusRefused,
-	intent.CodeGateError:       statusRefused,
-	intent.CodeSpecDiverged:    statusRefused,
-	intent.CodeRecordsExist:    statusRefused,
+	intent.CodeUnauthenticated:     statusRefused,
+	intent.CodePolicyDenied:        statusRefused,
+	intent.CodeGateError:           statusRefused,
+	intent.CodeSpecDiverged:        statusRefused,
+	intent.CodeDuplicateSuspected:  statusRefused,
+	intent.CodeConfirmationExpired: statusRefused,
+	intent.CodeConfirmationDenied:  statusRefused,
+	intent.CodeSelfConfirmation:    statusRefused,
+	intent.CodeRecordsExist:        statusRefused,
 
-	intent.CodeFailed:              statusFailed,
-	intent.CodeInDoubt:             statusInDoubt,
-	intent.CodeIdempotencyConflict: statusConflict,
+	intent.CodeFailed:               statusFailed,
+	intent.CodeInDoubt:              statusInDoubt,
+	intent.CodeConfirmationRequired: statusWaiting,
+	intent.CodeIdempotencyConflict:  statusConflict,
+	intent.CodeNotAwaiting:          statusConflict,
 
 	intent.CodeDatabaseUnavailable: statusInfrastructure,
 	intent.CodeDatabaseRefused:     statusInfrastructure,
+	intent.CodeDatabaseDenied:      statusInfrastructure,
 	intent.CodeTemporalUnavailable: statusInfrastructure,
+	intent.CodeTemporalRefused:     statusInfrastructure,
 	intent.CodeMigrationRequired:   statusInfrastructure,
 	intent.CodeNotYetKnown:         statusInfrastructure,
-	codeInterrupted:                statusInfrastructure,
-	codeMigrationFailed:            statusInfrastructure,
-	codeOutputFailed:               statusInfrastructure,
-	codeUnexpected:                 statusInfrastructure,
+	intent.CodeInterrupted:         statusInfrastructure,
+	intent.CodeMigrationFailed:     statusInfrastructure,
+	intent.CodeOutputFailed:        statusInfrastructure,
+	intent.CodeUnexpected:          statusInfrastructure,
 }
 
 // statusOf returns the exit status of a command that ended with err.
@@ -91,7 +90,7 @@ func statusOf(err error) int {
 
 // usage returns an error about the command line.
 func usage(format string, args ...any) error {
-	e := intent.Errorf(codeUsage, format, args...)
+	e := intent.Errorf(intent.CodeUsage, format, args...)
 	e.Message += "; see --help"
 	return e
 }

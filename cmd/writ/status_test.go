@@ -3,90 +3,51 @@ package main
 import (
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"writ/intent"
 )
 
-// Every constant of type intent.Code, wherever in the module it is declared, must have a
-// place in the table: a code that is forgotten would pass for broken infrastructure.
-func TestEveryCodeHasAnExitStatus(t *testing.T) {
+// Every constant of type intent.Code must have one row in the table, and an exit status: a
+// code that is forgotten would pass for broken infrastructure, with an unknown effect.
+func TestEveryCodeHasOneRowAndAnExitStatus(t *testing.T) {
 	t.Parallel()
-	declared := declaredCodes(t)
-	if len(declared) < 30 {
-		t.Fatalf("only %d codes were found; the search is broken", len(declared))
+	declared := map[intent.Code]bool{}
+	for _, c := range constants(t) {
+		if !c.isCode() {
+			continue
+		}
+		code := intent.Code(c.value)
+		if declared[code] {
+			t.Errorf("%s is declared twice, the second time in %s", code, c.folder)
+		}
+		declared[code] = true
 	}
-	for code, where := range declared {
-		if _, ok := statuses[code]; !ok {
-			t.Errorf("%s (%s) has no exit status", code, where)
+	rows := map[intent.Code]bool{}
+	for _, group := range intent.Codes() {
+		for _, row := range group.Rows {
+			if rows[row.Code] {
+				t.Errorf("%s has two rows in intent/codes.go", row.Code)
+			}
+			rows[row.Code] = true
+			if _, ok := statuses[row.Code]; !ok {
+				t.Errorf("%s has no exit status in cmd/writ/status.go", row.Code)
+			}
+			if !declared[row.Code] {
+				t.Errorf("%s has a row and is not declared anywhere", row.Code)
+			}
+		}
+	}
+	for code := range declared {
+		if !rows[code] {
+			t.Errorf("%s has no row in intent/codes.go", code)
 		}
 	}
 	for code := range statuses {
-		if _, ok := declared[code]; !ok {
-			t.Errorf("%s has an exit status and is not declared anywhere", code)
+		if !rows[code] {
+			t.Errorf("%s has an exit status and no row in intent/codes.go", code)
 		}
 	}
-}
-
-func declaredCodes(t *testing.T) map[intent.Code]string {
-	t.Helper()
-	codes := map[intent.Code]string{}
-	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if !ok || !isCode(spec.Type, file.Name.Name) {
-				return true
-			}
-			for _, value := range spec.Values {
-				if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-					text, err := strconv.Unquote(literal.Value)
-					if err != nil {
-						t.Fatal(err)
-					}
-					codes[intent.Code(text)] = path
-				}
-			}
-			return true
-		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return codes
-}
-
-// isCode reports whether a type is written intent.Code, or Code in package intent.
-func isCode(expression ast.Expr, pkg string) bool {
-	switch e := expression.(type) {
-	case *ast.Ident:
-		return pkg == "intent" && e.Name == "Code"
-	case *ast.SelectorExpr:
-		from, ok := e.X.(*ast.Ident)
-		return ok && from.Name == "intent" && e.Sel.Name == "Code"
-	}
-	return false
 }
 
 func TestTheStatusIsTheOneOfTheCode(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -29,9 +30,9 @@ func newToolsCommand(p *program) *cobra.Command {
 		Use:   "show NAME",
 		Short: "Show how a tool behaves and what its provider promises",
 		Long: `Shows the published spec of a tool: what is done when an outcome is unknown, how often it is
-tried, and how long the provider remembers an idempotency key.`,
+tried, how long the provider remembers an idempotency key, and the JSON Schemas of payload and answer.`,
 		Example: `  writ tools show payments.capture
-  writ tools show payments.capture -o json | jq .behaviour.key_window`,
+  writ tools show payments.capture -o json | jq .behaviour.input_schema`,
 		Args: one("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.showTool(cmd.Context(), args[0]) },
 	}
@@ -103,6 +104,8 @@ func writeTool(w io.Writer, t writ.Tool) {
 	b.add("one attempt", "at most "+milliseconds(t.Behaviour.TimeoutMS))
 	b.add("attempts", attemptsText(t.Behaviour))
 	b.add("definite failure", retryText(t.Behaviour))
+	b.add("input", schemaText(t.Behaviour.InputSchema))
+	b.add("output", schemaText(t.Behaviour.OutputSchema))
 	b.add("spec digest", t.SpecDigest.String())
 	b.add("task queue", t.TaskQueue)
 	b.add("published", moment(t.PublishedAt))
@@ -141,6 +144,18 @@ func windowText(window string) string {
 func attemptsText(b tools.Behaviour) string {
 	return fmt.Sprintf("at most %d, %s apart at first and %s at most, or as long as the provider asks",
 		b.MaxAttempts, milliseconds(b.InitialBackoffMS), milliseconds(b.MaxBackoffMS))
+}
+
+// schemaText shows a schema on one line, as it was digested.
+func schemaText(schema json.RawMessage) string {
+	if len(schema) == 0 {
+		return "anything"
+	}
+	canonical, err := intent.Canonicalize(schema)
+	if err != nil {
+		return string(schema)
+	}
+	return string(canonical)
 }
 
 func retryText(b tools.Behaviour) string {

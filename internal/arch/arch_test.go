@@ -99,6 +99,18 @@ func TestAPlantedViolationIsFound(t *testing.T) {
 			"activities/persist.go", "package activities\nconst q = `\n\tUPDATE intents\n\tSET state = $1`",
 			"activities/persist.go:2 holds SQL",
 		},
+		"an error made by hand": {
+			"client.go", "package x\nvar err = &Error{Code: \"failed\"}",
+			"client.go:2 makes an error by hand",
+		},
+		"an error made by hand in another package": {
+			"outbox/row.go", "package outbox\nimport \"example.org/x/intent\"\nvar err = &intent.Error{Code: intent.CodeFailed}",
+			"outbox/row.go:3 makes an error by hand",
+		},
+		"an error that says something else than its code": {
+			"outbox/row.go", "package outbox\nfunc f(e *E) {\n\te.TryAgain = false\n}",
+			"outbox/row.go:3 sets TryAgain of an error",
+		},
 		"the Temporal server in the root module": {
 			"cmd/writ/main.go", `package main; import _ "go.temporal.io/server/temporal"`,
 			"only cmd/writ-dev, a module of its own, may",

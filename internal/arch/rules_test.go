@@ -15,6 +15,7 @@ var rules = map[string]func(repository, source) []string{
 	"the pure floor does not reach for the world": pure,
 	"SQL and pgx stay where they belong":          ownSQL,
 	"nobody compiles a Temporal server unasked":   noServer,
+	"an error says what its code says":            codedErrors,
 }
 
 // check returns the violations of all rules, each with the rule that it breaks.
@@ -160,4 +161,41 @@ func noServer(_ repository, s source) (violations []string) {
 		}
 	}
 	return violations
+}
+
+// codedErrors keeps errors to the table of codes: only intent.Errorf makes one, and only
+// Error.Proven changes what it says of the effect.
+func codedErrors(_ repository, s source) (violations []string) {
+	if s.test || s.name == "intent/errors.go" {
+		return nil
+	}
+	ast.Inspect(s.tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if isError(s, n.Type) {
+				violations = append(violations, s.at(n)+" makes an error by hand; use intent.Errorf")
+			}
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if field, ok := left.(*ast.SelectorExpr); ok && (field.Sel.Name == "Effect" || field.Sel.Name == "TryAgain") {
+					violations = append(violations, fmt.Sprintf("%s sets %s of an error; its code says that", s.at(n), field.Sel.Name))
+				}
+			}
+		}
+		return true
+	})
+	return violations
+}
+
+// isError reports whether a type is written as intent.Error, or as the root package's name
+// for it.
+func isError(s source, written ast.Expr) bool {
+	switch e := written.(type) {
+	case *ast.Ident:
+		return e.Name == "Error" && (s.room == "intent" || s.room == ".")
+	case *ast.SelectorExpr:
+		on, ok := e.X.(*ast.Ident)
+		return ok && e.Sel.Name == "Error" && (on.Name == "intent" || on.Name == "writ")
+	}
+	return false
 }

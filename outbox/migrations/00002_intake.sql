@@ -43,6 +43,10 @@ ALTER TABLE intents
 -- Lists page through these orders: all intents, and those of one tenant.
 CREATE INDEX intents_created ON intents (created_at, id);
 CREATE INDEX intents_tenant_created ON intents (tenant, created_at, id);
+-- Operators look for the few that are open, or that seem to repeat another, among the many
+-- that ended. These hold no others.
+CREATE INDEX intents_open_created ON intents (created_at, id) WHERE ended_at IS NULL;
+CREATE INDEX intents_suspected_created ON intents (created_at, id) WHERE suspected_duplicate_of IS NOT NULL;
 
 ALTER TABLE attempts
     ADD COLUMN result_digest bytea,
@@ -142,7 +146,7 @@ UPDATE intents SET state = 'refused', ended_at = writ_now() WHERE state = 'await
 ALTER TABLE intents ENABLE TRIGGER guard;
 ALTER TABLE attempts ENABLE TRIGGER guard;
 DROP TABLE duplicate_guards, guard_keys, decisions;
-DROP INDEX intents_created, intents_tenant_created;
+DROP INDEX intents_created, intents_tenant_created, intents_open_created;
 ALTER TABLE attempts DROP COLUMN result_digest;
 ALTER TABLE intents
     DROP COLUMN payload_digest, DROP COLUMN suspected_duplicate_of, DROP COLUMN confirm_by,

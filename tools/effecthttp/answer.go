@@ -42,6 +42,9 @@ func (r Response) Result() (tools.Result, error) {
 // that is still being processed.
 const CodeKeyInUse = "idempotency_key_in_use"
 
+// codeRedirected is the code of a redirect, which is not followed.
+const codeRedirected = "redirected"
+
 const (
 	defaultInProgressWait = time.Second
 	// maxRetryAfter bounds a provider's wish against nonsense.
@@ -54,7 +57,7 @@ const (
 func (c *Client) answer(resp *http.Response) (Response, error) {
 	if resp.StatusCode < 200 {
 		// 101, to a question that was not asked. Its body is the open connection.
-		return Response{}, tools.Unknown(errors.New(resp.Status)).WithCode("http_" + strconv.Itoa(resp.StatusCode))
+		return Response{}, tools.Unknown(errors.New(resp.Status)).WithCode(statusCode(resp.StatusCode))
 	}
 	body, whole := readBody(resp)
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
@@ -65,23 +68,26 @@ func (c *Client) answer(resp *http.Response) (Response, error) {
 	if said.Message != "" {
 		err = fmt.Errorf("%s: %s", resp.Status, said.Message)
 	}
-	statusCode := "http_" + strconv.Itoa(resp.StatusCode)
+	ownCode := cmp.Or(said.Code, statusCode(resp.StatusCode))
 	wait := c.retryAfter(resp.Header)
 	switch status := resp.StatusCode; {
 	case status == http.StatusRequestTimeout || status == http.StatusTooEarly || status == http.StatusTooManyRequests:
-		return Response{}, tools.NotApplied(err).WithCode(cmp.Or(said.Code, statusCode)).After(wait)
+		return Response{}, tools.NotApplied(err).WithCode(ownCode).After(wait)
 	case status == http.StatusConflict && said.Code == CodeKeyInUse:
 		return Response{}, tools.NotApplied(err).WithCode(CodeKeyInUse).AsInProgress().After(cmp.Or(wait, defaultInProgressWait))
 	case status >= 400 && status <= 499:
-		return Response{}, tools.NotApplied(err).WithCode(cmp.Or(said.Code, statusCode)).AsFinal()
+		return Response{}, tools.NotApplied(err).WithCode(ownCode).AsFinal()
 	case status >= 300 && status <= 399:
-		return Response{}, tools.Unknown(err).WithCode("redirected")
+		return Response{}, tools.Unknown(err).WithCode(codeRedirected)
 	default:
 		// The provider's own code is left out: "http_500" says that nobody knows, whatever
 		// the body claims.
-		return Response{}, tools.Unknown(err).WithCode(statusCode).After(wait)
+		return Response{}, tools.Unknown(err).WithCode(statusCode(resp.StatusCode)).After(wait)
 	}
 }
+
+// statusCode is the code of a refusal whose body names none.
+func statusCode(status int) string { return "http_" + strconv.Itoa(status) }
 
 // problem is what a refusal's body says, with empty members for what it does not.
 type problem struct {

@@ -90,6 +90,7 @@ func wantFailure(t *testing.T, err error, outcome intent.Outcome, code string) *
 	if f.Outcome != outcome || f.Code != code {
 		t.Fatalf("the failure is %s (%s): %v, want %s (%s)", f.Outcome, f.Code, f.Err, outcome, code)
 	}
+	wantRow(t, f)
 	return f
 }
 

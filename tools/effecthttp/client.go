@@ -100,7 +100,7 @@ func (c *Client) Do(ctx context.Context, inv tools.Invocation, req Request) (Res
 	gate := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: p.attach})
 	sent, via, err := c.build(gate, inv, req, p.body)
 	if err != nil {
-		return Response{}, tools.NotApplied(fmt.Errorf("make the request: %w", err)).WithCode("invalid_request").AsFinal()
+		return Response{}, tools.NotApplied(fmt.Errorf("make the request: %w", err)).WithCode(codeInvalidRequest).AsFinal()
 	}
 	if passed(c.now(), p.sendBy) { // spares the connection; what counts is the check at the first byte
 		return Response{}, tools.NotApplied(errTooLate).WithCode(codeNotSent)

@@ -12,9 +12,10 @@ import (
 	"writ/tools"
 )
 
-// The codes of failures without an answer.
+// The codes of failures without an answer. Those of answers are beside them.
 const (
-	codeNotSent           = "not_sent"
+	codeNotSent           = tools.CodeNotSent
+	codeInvalidRequest    = "invalid_request"
 	codeConnectionRefused = "connection_refused"
 	codeNameNotFound      = "name_not_found"
 	codeTLSFailed         = "tls_failed"

@@ -1,8 +1,10 @@
 package sample
 
-var deleteSpec = keyed("documents.delete", "documents", "Delete a document for good: document_id.")
+var deleteSpec = keyed("documents.delete", "documents", "Delete a document for good: document_id.", deletePayload, nil)
 
-var deletePayload = shape{
-	"document_id": {required: true, rule: identifier},
-	"reason":      {rule: text(1000)},
+var deleteMembers = members{
+	"document_id": identifier,
+	"reason":      text(1000),
 }
+
+var deletePayload = payloadOf(deleteMembers, "document_id")

@@ -24,12 +24,12 @@ func ExampleTools() {
 	}
 
 	capture, _ := registry.Lookup("payments.capture")
-	fmt.Println(tools.Validate(capture.Tool, []byte(`{"payment_id":"pay_1","amount":129.9,"currency":"EUR"}`)))
+	fmt.Println(tools.Validate(capture, []byte(`{"payment_id":"pay_1","amount":129.9,"currency":"EUR"}`)))
 	// Output:
 	// documents.delete keyed
 	// echo read
 	// notifications.send opaque
 	// payments.capture keyed
 	// payments.refund keyed
-	// invalid_payload: payments.capture does not take this payload: amount must be a positive decimal in a string, with at most three decimals, such as "129.90"
+	// input_schema_violation: payments.capture does not take this payload: /amount: must be a string (a positive decimal in a string, with at most three decimals, such as "129.90")
 }

@@ -7,10 +7,13 @@ import "writ/tools"
 var sendSpec = tools.Spec{
 	Name: "notifications.send", Category: "notifications", Description: "Send a message: recipient, body. The provider ignores idempotency keys.",
 	Provider: Provider, SideEffectful: true, Retryable: true, Timeout: timeout,
+	InputSchema: sendPayload,
 }
 
-var sendPayload = shape{
-	"recipient": {required: true, rule: text(320)},
-	"body":      {required: true, rule: text(64 << 10)},
-	"subject":   {rule: text(255)},
+var sendMembers = members{
+	"recipient": text(320),
+	"body":      text(64 << 10),
+	"subject":   text(255),
 }
+
+var sendPayload = payloadOf(sendMembers, "recipient", "body")

@@ -1,20 +1,40 @@
 package sample
 
-var captureSpec = keyed("payments.capture", "payments", "Capture an authorized payment: payment_id, amount, currency.")
+import "encoding/json"
 
-var capturePayload = shape{
-	"payment_id":         {required: true, rule: identifier},
-	"amount":             {required: true, rule: amount},
-	"currency":           {required: true, rule: currency},
-	"description":        {rule: text(1000)},
-	"merchant_reference": {rule: text(255)},
+var captureSpec = keyed("payments.capture", "payments", "Capture an authorized payment: payment_id, amount, currency.", capturePayload, captureAnswer)
+
+var captureMembers = members{
+	"payment_id":         identifier,
+	"amount":             amount,
+	"currency":           currency,
+	"description":        text(1000),
+	"merchant_reference": text(255),
 }
 
-var refundSpec = keyed("payments.refund", "payments", "Refund a captured payment, in whole or in part: payment_id, amount.")
+var capturePayload = payloadOf(captureMembers, "payment_id", "amount", "currency")
 
-var refundPayload = shape{
-	"payment_id": {required: true, rule: identifier},
-	"amount":     {required: true, rule: amount},
-	"currency":   {rule: currency},
-	"reason":     {rule: text(1000)},
+// captureAnswer is what the provider answers. It leaves room for more members: a provider
+// adds some without asking.
+var captureAnswer = json.RawMessage(`{
+	"type": "object",
+	"required": ["id", "status", "payment_id", "amount", "currency"],
+	"properties": {
+		"id":         {"type": "string", "minLength": 1},
+		"status":     {"const": "captured"},
+		"payment_id": {"type": "string"},
+		"amount":     {"type": "string"},
+		"currency":   {"type": "string"}
+	}
+}`)
+
+var refundSpec = keyed("payments.refund", "payments", "Refund a captured payment, in whole or in part: payment_id, amount.", refundPayload, nil)
+
+var refundMembers = members{
+	"payment_id": identifier,
+	"amount":     amount,
+	"currency":   currency,
+	"reason":     text(1000),
 }
+
+var refundPayload = payloadOf(refundMembers, "payment_id", "amount")

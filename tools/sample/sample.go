@@ -2,6 +2,7 @@ package sample
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -28,10 +29,10 @@ func Tools(cfg Config) ([]tools.Tool, error) {
 		return nil, fmt.Errorf("the sandbox provider's address: %w", err)
 	}
 	return []tools.Tool{
-		providerTool{client: client, spec: captureSpec, path: "/v1/payments/capture", payload: capturePayload},
-		providerTool{client: client, spec: refundSpec, path: "/v1/payments/refund", payload: refundPayload},
-		providerTool{client: client, spec: deleteSpec, path: "/v1/documents/delete", payload: deletePayload},
-		providerTool{client: client, spec: sendSpec, path: "/v1/notifications/send", keyHeader: effecthttp.NoKey, payload: sendPayload},
+		providerTool{client: client, spec: captureSpec, path: "/v1/payments/capture", members: captureMembers},
+		providerTool{client: client, spec: refundSpec, path: "/v1/payments/refund", members: refundMembers},
+		providerTool{client: client, spec: deleteSpec, path: "/v1/documents/delete", members: deleteMembers},
+		providerTool{client: client, spec: sendSpec, path: "/v1/notifications/send", keyHeader: effecthttp.NoKey, members: sendMembers},
 		Echo(),
 	}, nil
 }
@@ -42,13 +43,13 @@ type providerTool struct {
 	spec      tools.Spec
 	path      string
 	keyHeader string
-	payload   shape
+	members   members
 }
 
 func (t providerTool) Spec() tools.Spec { return t.spec }
 
-// Validate refuses a payload that the provider would refuse.
-func (t providerTool) Validate(payload []byte) error { return t.payload.check(payload) }
+// Validate refuses what the provider would refuse and the schema cannot say.
+func (t providerTool) Validate(payload []byte) error { return t.members.checkTexts(payload) }
 
 func (t providerTool) Invoke(ctx context.Context, inv tools.Invocation) (tools.Result, error) {
 	answer, err := t.client.Do(ctx, inv, effecthttp.Request{Path: t.path, Body: inv.Payload(), KeyHeader: t.keyHeader})
@@ -58,19 +59,24 @@ func (t providerTool) Invoke(ctx context.Context, inv tools.Invocation) (tools.R
 	return answer.Result()
 }
 
-// keyed is the behaviour of the tools whose provider honours idempotency keys.
-func keyed(name, category, description string) tools.Spec {
+// keyed is the behaviour of the tools whose provider honours idempotency keys. An output
+// of nil promises nothing.
+func keyed(name, category, description string, input, output json.RawMessage) tools.Spec {
 	return tools.Spec{
 		Name: name, Category: category, Description: description, Provider: Provider,
 		SideEffectful: true, Idempotent: true, Retryable: true, Timeout: timeout,
 		// The sandbox answers a known key from its ledger, which it never forgets.
-		Key: tools.KeyContract{Remembers: tools.WindowForever},
+		Key:         tools.KeyContract{Remembers: tools.WindowForever},
+		InputSchema: input, OutputSchema: output,
 	}
 }
 
 // Echo returns the tool that answers with its payload.
 func Echo() tools.Tool {
-	spec := tools.Spec{Name: "echo", Category: "diagnostics", Description: "Answer with the payload. Touches nothing.", Retryable: true, Timeout: timeout}
+	spec := tools.Spec{
+		Name: "echo", Category: "diagnostics", Description: "Answer with the payload. Touches nothing.",
+		Retryable: true, Timeout: timeout, InputSchema: json.RawMessage(`{"type":"object"}`),
+	}
 	return tools.New(spec, func(_ context.Context, inv tools.Invocation) (tools.Result, error) {
 		return tools.Result{MediaType: tools.MediaTypeJSON, Body: inv.Payload()}, nil
 	})

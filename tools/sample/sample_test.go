@@ -70,7 +70,7 @@ func (b *bench) invoke(ctx context.Context, tool string) (tools.Result, error) {
 	if !found {
 		b.t.Fatalf("no tool %s", tool)
 	}
-	if err := tools.Validate(registered.Tool, []byte(payloads[tool])); err != nil {
+	if err := tools.Validate(registered, []byte(payloads[tool])); err != nil {
 		b.t.Fatal(err)
 	}
 	return registered.Tool.Invoke(ctx, invocation.New(invocation.Fields{
@@ -146,6 +146,9 @@ func TestAKeyedToolSendsItsPayloadAndKeyByteForByteAndHasOneEffect(t *testing.T)
 			}
 			if first.MediaType != tools.MediaTypeJSON || string(first.Body) != string(books[0].Answer.Body) {
 				t.Errorf("the result is %s %s, the provider answered %s", first.MediaType, first.Body, books[0].Answer.Body)
+			}
+			if registered, _ := b.tools.Lookup(tool); registered.Output.Validate(first.Body) != nil {
+				t.Errorf("the answer is not what the spec promises: %v", registered.Output.Validate(first.Body))
 			}
 			if want := "/v1/" + strings.ReplaceAll(tool, ".", "/"); books[0].Endpoint != want {
 				t.Errorf("the endpoint is %s, want %s", books[0].Endpoint, want)
@@ -266,23 +269,26 @@ func TestAPayloadThatTheProviderWouldNotUnderstandIsRefusedBeforeItIsSent(t *tes
 	t.Parallel()
 	b := newBench(t)
 	for _, c := range []struct{ tool, payload, says string }{
-		{"payments.capture", `{"amount":"1.00","currency":"EUR"}`, "payment_id is missing"},
-		{"payments.capture", `{"payment_id":"pay_1","amount":1,"currency":"EUR"}`, "amount must be"},
-		{"payments.capture", `{"payment_id":"pay_1","amount":"1.0000","currency":"EUR"}`, "amount must be"},
-		{"payments.capture", `{"payment_id":"pay_1","amount":"0","currency":"EUR"}`, "amount must be"},
-		{"payments.capture", `{"payment_id":"pay_1","amount":"-1","currency":"EUR"}`, "amount must be"},
-		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":"eur"}`, "currency must be"},
-		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":null}`, "currency must be"},
-		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":"EUR","Amount":"9.00"}`, `unknown field "Amount"`},
-		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":"EUR","description":""}`, "description must be"},
-		{"payments.refund", `{"payment_id":"pay 1","amount":"1.00"}`, "payment_id must be"},
-		{"documents.delete", `{"document_id":"doc_1","force":"yes"}`, `unknown field "force"`},
-		{"notifications.send", `{"recipient":"ada@example.com"}`, "body is missing"},
-		{"notifications.send", `[]`, "must be a JSON object"},
-		{"notifications.send", `null`, "must be a JSON object"},
+		{"payments.capture", `{"amount":"1.00","currency":"EUR"}`, `it must have the member "payment_id"`},
+		{"payments.capture", `{"payment_id":"pay_1","amount":1,"currency":"EUR"}`, "/amount: must be a string (a positive decimal"},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"1.0000","currency":"EUR"}`, "/amount: must match "},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"0","currency":"EUR"}`, "/amount: must match "},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"-1","currency":"EUR"}`, "/amount: must match "},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":"eur"}`, "/currency: must match ^[A-Z]{3}$ (three capital letters"},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":null}`, "/currency: must be a string (three capital letters"},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":"EUR","Amount":"9.00"}`, `must not have the member "Amount"; it may have "amount", "currency"`},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":"EUR","description":""}`, "/description: must have at least 1 character"},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":"EUR","description":" \u00a0"}`, "description must have at most 1000 bytes and not be blank"},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"1.00","currency":"EUR","description":"` + strings.Repeat("ä", 501) + `"}`, "description must have at most 1000 bytes and not be blank"},
+		{"payments.capture", `{"payment_id":"pay_1","amount":"0.000","currency":"EUR"}`, "/amount: must match "},
+		{"payments.refund", `{"payment_id":"pay 1","amount":"1.00"}`, "/payment_id: must match "},
+		{"documents.delete", `{"document_id":"doc_1","force":"yes"}`, `must not have the member "force"; it may have "document_id", "reason"`},
+		{"notifications.send", `{"recipient":"ada@example.com"}`, `it must have the member "body"`},
+		{"notifications.send", `[]`, "it must be an object"},
+		{"notifications.send", `null`, "it must be an object"},
 	} {
 		registered, _ := b.tools.Lookup(c.tool)
-		err := tools.Validate(registered.Tool, []byte(c.payload))
+		err := tools.Validate(registered, []byte(c.payload))
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %s: the error is %v, want %q", c.tool, c.payload, err, c.says)
 		}
@@ -295,15 +301,15 @@ func TestALongUnknownNameIsRepeatedInPart(t *testing.T) {
 	registered, _ := b.tools.Lookup("documents.delete")
 	for name, says := range map[string]string{
 		strings.Repeat("n", 64):            `"` + strings.Repeat("n", 64) + `";`,
-		strings.Repeat("n", 65):            `"` + strings.Repeat("n", 64) + `"... (cut);`,
-		"n" + strings.Repeat("\u00e4", 40): `"n` + strings.Repeat("\u00e4", 31) + `"... (cut);`,
-		strings.Repeat("\x7f", 512<<10):    `\x7f"... (cut);`,
+		strings.Repeat("n", 65):            `"` + strings.Repeat("n", 61) + `…";`,
+		"n" + strings.Repeat("\u00e4", 40): `"n` + strings.Repeat("\u00e4", 30) + `…";`,
+		strings.Repeat("\x7f", 512<<10):    `\x7f…";`,
 	} {
 		payload, err := json.Marshal(map[string]string{"document_id": "doc_1", name: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = tools.Validate(registered.Tool, payload)
+		err = tools.Validate(registered, payload)
 		if err == nil || !strings.Contains(err.Error(), says) || len(err.Error()) > 1024 {
 			t.Errorf("a name of %d bytes: the error is %.2000v, want %q", len(name), err, says)
 		}
@@ -324,8 +330,27 @@ func TestTheExampleCapturesAreGoodPayloads(t *testing.T) {
 		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
 			t.Fatal(err)
 		}
-		if err := tools.Validate(registered.Tool, line.Payload); err != nil {
+		if err := tools.Validate(registered, line.Payload); err != nil {
 			t.Errorf("%s: %v", line.Payload, err)
+		}
+	}
+}
+
+func TestAnAmountIsPositiveAndHasAtMostThreeDecimals(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	refund, _ := b.tools.Lookup("payments.refund")
+	for amount, good := range map[string]bool{
+		"1": true, "10": true, "999999999999.999": true, "0.1": true, "0.10": true, "0.100": true, "0.01": true, "0.010": true, "0.001": true, "1.000": true,
+		"": false, "0": false, "0.0": false, "0.00": false, "0.000": false, "0.0001": false, "01": false, "1.": false, ".5": false, "-1": false, "1e3": false,
+		"1000000000000": false, "1.0\n": false,
+	} {
+		payload, err := json.Marshal(map[string]string{"payment_id": "pay_1", "amount": amount})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tools.Validate(refund, payload); (err == nil) != good {
+			t.Errorf("%q: %v", amount, err)
 		}
 	}
 }

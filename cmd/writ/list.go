@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"writ"
+	"writ/intent"
+	"writ/outbox"
+)
+
+// listFlags are the flags of writ intent list.
+type listFlags struct {
+	filter     writ.ListFilter
+	key, class string
+	states     []string
+}
+
+func newListCommand(p *program) *cobra.Command {
+	var f listFlags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List intents, newest first",
+		Long: `Lists intents, newest first, in pages. Flags narrow the list; without any it holds every intent.
+
+--since and --until take a time, 2026-03-01T12:00:00Z, or how long ago by the database's clock:
+36h, 15m. An intent belongs to the span if it was created not before --since and before --until.
+
+When there are more, standard error shows the command of the next page. Pages never repeat an
+intent, and skip none that was there when the first one was read, however many are added
+meanwhile. With -o json the answer is {"intents":[…],"next":…}; give next to --after, with the
+same flags. There is no next on the last page.`,
+		Example: `  writ intent list --state in_doubt
+  writ intent list --tenant acme --tool payments.capture --since 24h --limit 200
+  writ intent list --state recorded --state invoking --until 1h
+  writ intent list --suspected-duplicates -o json | jq -r '.intents[].id'`,
+		Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return p.listIntents(cmd, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.filter.Tenant, "tenant", "", "only intents of this `tenant`")
+	flags.StringVar(&f.filter.Tool, "tool", "", "only intents that run this `tool`")
+	flags.StringVar(&f.filter.Principal, "principal", "", "only intents that `name` asked for")
+	flags.StringArrayVar(&f.states, "state", nil, "only intents in this `state`; may be repeated: "+words(intent.States()))
+	flags.StringVar(&f.class, "class", "", "only intents of this effect `class`: "+words(intent.Classes()))
+	flags.StringVar(&f.key, "key", "", "only the intent with this request `key`, in each tenant; fast with --tenant")
+	flags.TextVar(&f.filter.Since, "since", writ.ListBound{}, "only intents created at or after this `moment`: a time, or how long ago")
+	flags.TextVar(&f.filter.Until, "until", writ.ListBound{}, "only intents created before this `moment`: a time, or how long ago")
+	flags.BoolVar(&f.filter.SuspectedDuplicates, "suspected-duplicates", false, "only intents that seem to repeat an earlier one")
+	flags.IntVar(&f.filter.Limit, "limit", outbox.DefaultLimit, fmt.Sprintf("`number` of intents on a page, at most %d", outbox.MaxLimit))
+	flags.StringVar(&f.filter.After, "after", "", "the page behind this `cursor`, which the page before gave")
+	return cmd
+}
+
+// check refuses a flag that was given and is empty, as a script's unset variable leaves it,
+// and completes the filter.
+func (f *listFlags) check(cmd *cobra.Command) (err error) {
+	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && flag.Value.String() == "" && err == nil {
+			err = usage("--%s is empty; leave it out to list without it", flag.Name)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if f.filter.Limit < 1 {
+		return usage("--limit must be 1 to %d", outbox.MaxLimit)
+	}
+	f.filter.RequestKey, f.filter.Class = intent.RequestKey(f.key), intent.Class(f.class)
+	for _, s := range f.states {
+		f.filter.States = append(f.filter.States, intent.State(s))
+	}
+	return f.filter.Check()
+}
+
+func (p *program) listIntents(cmd *cobra.Command, f listFlags) error {
+	page, err := p.readPage(cmd.Context(), f.filter)
+	if err != nil {
+		return err
+	}
+	if err := p.print(page, func(w io.Writer) { writeIntents(w, page.Intents) }); err != nil {
+		return err
+	}
+	if p.output == outputText && page.Next != "" {
+		fmt.Fprintf(p.stderr, "writ: there are more; the next page: %s\n", nextPage(cmd, page.Next))
+	}
+	return nil
+}
+
+func (p *program) readPage(ctx context.Context, filter writ.ListFilter) (writ.IntentPage, error) {
+	client, err := p.dial(ctx)
+	if err != nil {
+		return writ.IntentPage{}, err
+	}
+	defer client.Close()
+	return client.List(ctx, filter)
+}
+
+// nextPage is the command of the page behind the cursor: this one's, without flags that say
+// where the database is, since a URL may hold a password.
+func nextPage(cmd *cobra.Command, cursor string) string {
+	line := []string{cmd.CommandPath()}
+	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Changed || flag.Name == "after" {
+			return
+		}
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			line = append(line, "--"+flag.Name+"="+plainWord(value))
+		}
+	})
+	return strings.Join(append(line, "--after="+cursor), " ")
+}
+
+var unquoted = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/@+-]*$`)
+
+// plainWord is shellWord, without quotes where the shell needs none.
+func plainWord(text string) string {
+	if unquoted.MatchString(text) {
+		return text
+	}
+	return shellWord(text)
+}
+
+func writeIntents(w io.Writer, list []writ.IntentSummary) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "no such intent")
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CREATED\tSTATE\tTOOL\tTENANT\tPRINCIPAL\tREQUEST KEY\tATTEMPTS\tNEXT\tREPEATS\tINTENT")
+	for _, v := range list {
+		cells := []string{
+			moment(v.CreatedAt), string(v.State), v.Tool, v.Tenant, v.Principal, string(v.RequestKey), fmt.Sprint(v.Attempts),
+			upcoming(v), repeated(v), v.ID.String(),
+		}
+		for i, cell := range cells {
+			cells[i] = printable(cell)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	_ = table.Flush() // into memory
+}
+
+// upcoming is the next step, of an intent that has one.
+func upcoming(v writ.IntentSummary) string {
+	if v.State.Ended() {
+		return "-"
+	}
+	return nextText(v.Next)
+}
+
+// repeated is the intent that v seems to repeat.
+func repeated(v writ.IntentSummary) string {
+	if v.SuspectedDuplicateOf.IsZero() {
+		return "-"
+	}
+	return v.SuspectedDuplicateOf.String()
+}
+
+func words[T ~string](list []T) string {
+	text := make([]string, len(list))
+	for i, word := range list {
+		text[i] = string(word)
+	}
+	return strings.Join(text, ", ")
+}

@@ -1,0 +1,70 @@
+package writ
+
+import (
+	"context"
+	"time"
+
+	"writ/intent"
+	"writ/outbox"
+)
+
+// ListFilter says which intents are listed; its zero value lists all.
+type ListFilter = outbox.Filter
+
+// ListBound is one end of a span of time: a time, or a duration before the database's now.
+type ListBound = outbox.Bound
+
+// IntentPage is a part of a list of intents.
+type IntentPage struct {
+	// Intents are ordered by creation, newest first.
+	Intents []IntentSummary `json:"intents"`
+	// Next is the After of the next page; empty if this is the last one.
+	Next string `json:"next,omitempty"`
+}
+
+// IntentSummary is an intent as lists show it: without its payload, its decision and what
+// its attempts say. [Client.Get] has those.
+type IntentSummary struct {
+	ID         intent.ID         `json:"id"`
+	Tenant     string            `json:"tenant"`
+	RequestKey intent.RequestKey `json:"request_key"`
+	Principal  string            `json:"principal"`
+	Tool       string            `json:"tool"`
+	Class      intent.Class      `json:"class"`
+	State      intent.State      `json:"state"`
+	Generation int               `json:"generation"`
+	// Attempts is how often the intent was granted permission to send.
+	Attempts int `json:"attempts"`
+	// Next is what happens next, and why.
+	Next intent.Step `json:"next"`
+	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
+	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
+	CreatedAt            time.Time `json:"created_at"`
+	EndedAt              time.Time `json:"ended_at,omitzero"`
+}
+
+// List returns a page of the intents that the filter lists, newest first. Following pages
+// give each intent that existed when the first one was read exactly once, however many are
+// added meanwhile, unless its state leaves the filter.
+//
+// A filter that cannot be used is refused before any I/O, with code invalid_filter,
+// invalid_cursor, invalid_name or invalid_request_key. List does not need Temporal.
+func (c *Client) List(ctx context.Context, f ListFilter) (IntentPage, error) {
+	page, err := c.store.List(ctx, f)
+	if err != nil {
+		return IntentPage{}, err
+	}
+	list := IntentPage{Intents: make([]IntentSummary, len(page.Rows)), Next: page.Next}
+	for i, row := range page.Rows {
+		list.Intents[i] = summary(row)
+	}
+	return list, nil
+}
+
+func summary(row outbox.Row) IntentSummary {
+	return IntentSummary{
+		ID: row.ID, Tenant: row.Tenant, RequestKey: row.RequestKey, Principal: row.Principal, Tool: row.Tool,
+		Class: row.Rules.Class, State: row.State, Generation: row.Generation, Attempts: len(row.Attempts), Next: row.Next(),
+		SuspectedDuplicateOf: row.SuspectedDuplicateOf, CreatedAt: row.CreatedAt, EndedAt: row.EndedAt,
+	}
+}

@@ -1,0 +1,22 @@
+package policy
+
+import (
+	"fmt"
+
+	"writ/intent"
+)
+
+// ConfirmationExpired is the denial of an intent that nobody confirmed in time.
+func ConfirmationExpired() Decision {
+	return Decision{Policy: builtIn, Code: intent.CodeConfirmationExpired,
+		Reason: "nobody confirmed it in time; ask with a new key if it is still wanted"}
+}
+
+// ConfirmationDenied is the denial of an intent by a person. note says why; it may be empty.
+func ConfirmationDenied(principal, note string) Decision {
+	reason := fmt.Sprintf("%s denied it", principal)
+	if note != "" {
+		reason += ": " + note
+	}
+	return Decision{Policy: builtIn, Code: intent.CodeConfirmationDenied, Reason: reason}
+}
