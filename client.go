@@ -14,6 +14,7 @@ import (
 	"writ/intent"
 	"writ/outbox"
 	"writ/telemetry"
+	"writ/tools"
 	"writ/workflows"
 )
 
@@ -154,7 +155,9 @@ func interrupted(err error) bool {
 // find returns the row that has the request key, if there is one, after checking that it
 // is the same action; and the task queue whose workers drive it.
 func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox.Row, found bool, err error) {
-	row, err = c.store.Load(ctx, p.id)
+	if err = c.takesText(ctx, p); err == nil {
+		row, err = c.store.Load(ctx, p.id)
+	}
 	if err == nil {
 		return row.TaskQueue, row, true, p.request.SameAs(row)
 	}
@@ -166,6 +169,23 @@ func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox
 		err = c.unanswered(ctx, p, err)
 	}
 	return spec.TaskQueue, outbox.Row{}, false, err
+}
+
+// takesText is the error of a payload that came as text for a tool whose input schema, as
+// it was published last, does not want an object.
+func (c *Client) takesText(ctx context.Context, p prepared) error {
+	if !p.payload.FromText {
+		return nil
+	}
+	tool, err := c.Tool(ctx, p.request.Tool)
+	if err != nil {
+		return err
+	}
+	schema, err := tools.CompileSchema(tool.Behaviour.InputSchema)
+	if err == nil && !schema.WantsObject() {
+		return p.payload.NotObject()
+	}
+	return err
 }
 
 // stage stores a payload that is too large for Temporal's history, once, and refers to it

@@ -21,7 +21,8 @@ type Error = intent.Error
 type Request struct {
 	// Tool is the tool's name. Required.
 	Tool string
-	// Payload is a JSON object of at most Config.MaxPayload bytes. Empty: {}.
+	// Payload is a JSON object of at most Config.MaxPayload bytes. Empty: {}. A JSON string
+	// that holds an object is decoded, once, for a tool whose input schema wants an object.
 	Payload []byte
 	// RequestKey is the caller's own name for this logical action, unique in its tenant:
 	// 1 to 255 printable ASCII bytes. The same key again gives the first answer and sends
@@ -35,16 +36,21 @@ type Request struct {
 	Principal string
 	// Service, Process and Run say where the request comes from. Optional.
 	Service, Process, Run string
+
+	// payloadOffset is where Payload begins in what ParseRequest read.
+	payloadOffset int64
 }
 
 // prepared is a request that was checked and that has its identity.
 type prepared struct {
 	id      intent.ID
 	request activities.Request
+	payload intent.Payload
 }
 
 // Check reports, without any I/O, what is wrong with the request where payloads may have
-// 1 MiB. Execute and Submit check it too.
+// 1 MiB. Execute and Submit check it too, and then what only the tool's published spec can
+// tell: whether there is such a tool, and whether it takes an object inside a string.
 func (r Request) Check() error {
 	_, err := r.prepare(false, intent.MaxPayload)
 	return err
@@ -69,15 +75,15 @@ func (r Request) prepare(detached bool, maxPayload int) (prepared, error) {
 			Service: r.Service, Process: r.Process, Run: r.Run,
 		},
 	}
-	payload, err := intent.CanonicalPayload(r.Payload, maxPayload)
+	payload, err := intent.ReadPayload(intent.Value{Raw: r.Payload, Offset: r.payloadOffset}, maxPayload)
 	if err != nil {
 		return prepared{}, err
 	}
-	request.Payload = payload
+	request.Payload = payload.Canonical
 	if err := request.Check(); err != nil {
 		return prepared{}, err
 	}
-	return prepared{id: intent.IntentID(r.Tenant, key), request: request}, nil
+	return prepared{id: intent.IntentID(r.Tenant, key), request: request, payload: payload}, nil
 }
 
 // NewRequestKey mints the random key of an action that its caller has no name for. Nobody

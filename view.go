@@ -35,6 +35,12 @@ type Intent struct {
 	Payload        json.RawMessage       `json:"payload"`
 	Decision       json.RawMessage       `json:"decision"`
 	Attempts       []Attempt             `json:"attempts"`
+	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
+	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
+	// ConfirmBy is until when a person may confirm; only if one has to.
+	ConfirmBy time.Time `json:"confirm_by,omitzero"`
+	// Decisions are those of people, oldest first.
+	Decisions []Decision `json:"decisions,omitempty"`
 	// Next is what happens next, and why.
 	Next        intent.Step `json:"next"`
 	Traceparent string      `json:"traceparent,omitempty"`
@@ -102,6 +108,10 @@ func (c *Client) view(ctx context.Context, row outbox.Row) (Intent, error) {
 		WorkflowID: workflows.ID(row.ID), Payload: payload, Decision: row.Decision, Attempts: []Attempt{},
 		Next: row.Next(), Traceparent: row.Traceparent,
 		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
+		SuspectedDuplicateOf: row.SuspectedDuplicateOf, ConfirmBy: row.ConfirmBy,
+	}
+	if v.Decisions, err = c.decisions(ctx, row); err != nil {
+		return Intent{}, err
 	}
 	for _, a := range row.Attempts {
 		v.Attempts = append(v.Attempts, Attempt{
@@ -169,6 +179,10 @@ func endError(v Intent) error {
 		return intent.Errorf(intent.CodeFailed, "every attempt of intent %s provably had no effect%s; use a new request key to ask again", v.ID, v.lastWord())
 	case intent.Refused:
 		return refusal(v)
+	case intent.AwaitingConfirmation:
+		return intent.Errorf(intent.CodeConfirmationRequired,
+			"intent %s waits until %s for somebody other than %s to confirm it%s, and nothing was sent; `writ confirm %s` lets it go on, `writ deny %s` ends it",
+			v.ID, v.ConfirmBy.UTC().Format(time.RFC3339), v.Principal, v.repeats(), v.ID, v.ID)
 	case intent.Recorded, intent.Invoking:
 		return intent.Errorf(intent.CodeNotYetKnown, "intent %s has not ended (%s); request key %q again waits for its end", v.ID, v.State, v.RequestKey)
 	case intent.InDoubt:
@@ -188,6 +202,14 @@ func refusal(v Intent) error {
 		return fmt.Errorf("decision on intent %s: %w", v.ID, err)
 	}
 	return intent.Errorf(decision.Code, "intent %s was refused and nothing was sent: %s", v.ID, decision.Reason).Proven(intent.NotApplied)
+}
+
+// repeats says what the intent seems to repeat.
+func (v Intent) repeats() string {
+	if v.SuspectedDuplicateOf.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(", because it seems to repeat intent %s", v.SuspectedDuplicateOf)
 }
 
 // lastWord is what the last attempt said, for the error of a failed intent.

@@ -41,7 +41,13 @@ type WorkerConfig struct {
 	// MaxResult is how many bytes of a tool's answer are kept; of a larger one the beginning,
 	// with the size and digest of all of it. Default: 16 MiB; at most 256 MiB.
 	MaxResult int
+	// ConfirmWithin is how long an intent waits for a person to confirm it, by the database's
+	// clock; then it is refused. Default: 24 h; at most 30 days.
+	ConfirmWithin time.Duration
 }
+
+// maxConfirmWithin bounds WorkerConfig.ConfirmWithin.
+const maxConfirmWithin = 30 * 24 * time.Hour
 
 func (c WorkerConfig) withDefaults() WorkerConfig {
 	c.Config = c.Config.withDefaults()
@@ -85,6 +91,9 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 	}
 	if err := checkLimit("MaxResult", cfg.MaxResult, maxMaxResult); err != nil {
 		return nil, err
+	}
+	if cfg.ConfirmWithin < 0 || cfg.ConfirmWithin > maxConfirmWithin {
+		return nil, intent.Errorf(intent.CodeInvalidConfig, "ConfirmWithin is %s; choose up to %s, or 0 for the default", cfg.ConfirmWithin, maxConfirmWithin)
 	}
 	registry, err := tools.NewRegistry(list...)
 	if err != nil {
@@ -183,7 +192,7 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 	steps := activities.New(activities.Config{
 		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger),
 		TaskQueue: w.cfg.TaskQueue, Worker: w.cfg.Identity, Logger: w.cfg.Logger,
-		MaxPayload: w.cfg.MaxPayload, MaxResult: w.cfg.MaxResult,
+		MaxPayload: w.cfg.MaxPayload, MaxResult: w.cfg.MaxResult, ConfirmWithin: w.cfg.ConfirmWithin,
 	})
 	poller.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
 	for name, step := range map[string]any{

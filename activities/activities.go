@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"writ/intent"
 	"writ/internal/killpoint"
@@ -25,6 +26,7 @@ type Activities struct {
 	log      *slog.Logger
 
 	maxPayload, maxResult int
+	confirmWithin         time.Duration
 }
 
 // DefaultMaxResult is the size in bytes up to which an answer is kept whole.
@@ -45,6 +47,9 @@ type Config struct {
 	// MaxResult is how many bytes of a tool's answer are kept; of a larger one the beginning,
 	// with the size and the digest of all of it. Default: DefaultMaxResult.
 	MaxResult int
+	// ConfirmWithin is how long an intent waits for a person to confirm it. Default:
+	// DefaultConfirmWithin.
+	ConfirmWithin time.Duration
 }
 
 // New returns the activities of a worker.
@@ -52,6 +57,7 @@ func New(c Config) *Activities {
 	return &Activities{
 		store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger,
 		maxPayload: cmp.Or(c.MaxPayload, intent.MaxPayload), maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
+		confirmWithin: cmp.Or(c.ConfirmWithin, DefaultConfirmWithin),
 	}
 }
 
@@ -95,7 +101,7 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent st
 	if err := tools.Validate(tool, r.Payload); err != nil {
 		return Progress{}, err
 	}
-	decision, err := a.decide(ctx, tool.Spec, r)
+	decision, err := a.decideNew(ctx, tool.Spec, r)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -209,16 +215,7 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 	switch {
 	case err == nil:
 	case intent.CodeOf(err) == intent.CodeIntentNotFound && request != nil:
-		proposal, err := a.propose(*request, in.Input.traceparent(), decision)
-		if err != nil {
-			return Progress{}, err
-		}
-		if decision.Allow {
-			row, err = a.store.Insert(ctx, proposal)
-		} else {
-			row, err = a.store.InsertEnded(ctx, proposal, outbox.End{To: intent.Refused, Reason: intent.ReasonRefused}, a.seal)
-		}
-		if err != nil {
+		if row, err = a.insert(ctx, *request, in.Input.traceparent(), decision); err != nil {
 			return Progress{}, err
 		}
 	default:
@@ -229,9 +226,8 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 			return Progress{}, err
 		}
 	}
-	if !decision.Allow && row.State == intent.Recorded {
-		refusal := outbox.Refusal{ID: row.ID, Version: row.Version, Decision: decision.recorded, Commitment: commitment(row, decision)}
-		if row, err = a.store.Refuse(ctx, refusal, a.seal); err != nil {
+	if decision.refuses(row) {
+		if row, err = a.store.Refuse(ctx, refusal(row, decision), Seal); err != nil {
 			return Progress{}, err
 		}
 	}
@@ -250,7 +246,7 @@ func (a *Activities) Journal(ctx context.Context, in JournalInput) (p Progress, 
 		p, err = a.journalAnswer(ctx, in)
 	} else {
 		var row outbox.Row
-		if row, err = a.store.Journal(ctx, in.Input.IntentID, in.Evidence, a.seal); err == nil {
+		if row, err = a.store.Journal(ctx, in.Input.IntentID, in.Evidence, Seal); err == nil {
 			p = progressOf(row)
 		}
 	}
@@ -277,7 +273,7 @@ func (a *Activities) journalAnswer(ctx context.Context, in JournalInput) (Progre
 	if err != nil {
 		return Progress{}, err
 	}
-	row, err := a.store.InsertEnded(ctx, proposal, end, a.seal)
+	row, err := a.store.InsertEnded(ctx, proposal, end, Seal)
 	if err != nil {
 		return Progress{}, err
 	}

@@ -24,6 +24,9 @@ type Input struct {
 	Request *Request `json:"request,omitempty"`
 	// Traceparent is the W3C header of the span that asked; it is kept on the row.
 	Traceparent string `json:"traceparent,omitempty"`
+	// Defect is why the input that was sent is none: it has no request then, and authorize
+	// rejects it. It is set when an input is decoded, see UnmarshalJSON.
+	Defect *Rejection `json:"defect,omitempty"`
 }
 
 // Request asks for one run of a tool.
@@ -40,6 +43,8 @@ type Request struct {
 	Detached bool `json:"detached,omitempty"`
 	// salt is the one of the staged payload, once that was read.
 	salt intent.Salt
+	// read is the payload as Canonical read it.
+	read intent.Payload
 }
 
 // The steps that are not the rule's (intent.StepKind) but the workflow's own: what comes
@@ -169,6 +174,10 @@ func progressOf(row outbox.Row) Progress {
 	}
 	if p.Step.Kind == intent.Wait {
 		p.WaitMS = max(p.Step.At.Sub(row.ReadAt).Milliseconds(), 0) + 1
+	}
+	if p.Step.To == intent.Refused {
+		// A wait for a person ends as a refusal, which has a decision and is persist's to write.
+		p.Step, p.Decision = intent.Step{Kind: StepPersist, Reason: p.Step.Reason}, expiry
 	}
 	return p
 }

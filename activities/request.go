@@ -19,6 +19,9 @@ import (
 // Its error, unless the database did not answer, is a rejection: the workflow's id must be
 // the one that its request derives, so that nobody can take another request's place.
 func (a *Activities) accepted(ctx context.Context, in Input) (*Request, error) {
+	if in.Defect != nil {
+		return nil, in.Defect.Error()
+	}
 	if in.Request == nil {
 		return nil, nil
 	}
@@ -41,7 +44,23 @@ func (a *Activities) accepted(ctx context.Context, in Input) (*Request, error) {
 		return nil, intent.Errorf(intent.CodeIntentIDMismatch,
 			"intent id %s is not the one of this tenant and request key; start workflow id tool.execute/%s", in.IntentID, derived)
 	}
-	return &r, nil
+	return &r, a.takesText(r)
+}
+
+// takesText is the error of a payload that came as text for a tool whose input schema does
+// not want an object.
+func (a *Activities) takesText(r Request) error {
+	if !r.read.FromText {
+		return nil
+	}
+	tool, ok := a.registry.Lookup(r.Tool)
+	switch {
+	case !ok:
+		return intent.Errorf(intent.CodeUnknownTool, "the worker on task queue %q has no tool named %q", a.queue, r.Tool)
+	case !tool.Input.WantsObject():
+		return r.read.NotObject()
+	}
+	return nil
 }
 
 // Check checks the names and the request key. Every door asks it before anything is
@@ -78,7 +97,7 @@ const maxEscaped = 2<<20 - 64<<10
 
 // Canonical checks the request and brings its payload into canonical form, as it is stored
 // and delivered. limit is in bytes; 0 means intent.MaxPayload. Beside the errors of Check
-// and of intent.CanonicalPayload there is payload_too_large for a payload without a
+// and of intent.ReadPayload there is payload_too_large for a payload without a
 // reference whose escapes make it too large for Temporal.
 func (r Request) Canonical(limit int) (Request, error) {
 	if err := r.Check(); err != nil {
@@ -88,10 +107,11 @@ func (r Request) Canonical(limit int) (Request, error) {
 		limit = intent.MaxPayload
 	}
 	// What arrives may be six times as long as what was sent; the limit is on the content.
-	payload, err := intent.CanonicalPayload(r.Payload, max(limit, maxEscaped))
+	read, err := intent.ReadPayload(intent.Value{Raw: r.Payload}, max(limit, maxEscaped))
 	if err != nil {
 		return Request{}, err
 	}
+	payload := read.Canonical
 	if len(payload) > limit {
 		return Request{}, intent.Errorf(intent.CodePayloadTooLarge, "the payload has %d bytes in canonical form and %d are allowed; make it smaller", len(payload), limit)
 	}
@@ -99,7 +119,7 @@ func (r Request) Canonical(limit int) (Request, error) {
 		return Request{}, intent.Errorf(intent.CodePayloadTooLarge,
 			"the payload has %d bytes with <, > and & escaped, and a request in Temporal can carry %d; send it through a client of Writ, which stores it first", escaped, maxEscaped)
 	}
-	r.Payload = payload
+	r.Payload, r.read = payload, read
 	return r, nil
 }
 
@@ -203,6 +223,13 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 		SpecDigest:     tool.Digest, Rules: tool.Spec.Rules(),
 		Traceparent: traceparent,
 		Staged:      r.PayloadRef != nil, Salt: r.salt,
+		SuspectedDuplicateOf: d.SuspectedDuplicateOf,
+	}
+	if d.Confirm {
+		p.ConfirmWithin = a.confirmWithin
+	}
+	if p.Guard, err = guardOf(tool.Spec.Duplicates, r); err != nil {
+		return outbox.Proposal{}, err
 	}
 	if !p.Staged {
 		if _, err := rand.Read(p.Salt[:]); err != nil {

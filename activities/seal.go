@@ -10,15 +10,19 @@ import (
 	"writ/receipts"
 )
 
-// seal writes the receipt of an intent that ends; it is an outbox.Seal.
-func (a *Activities) seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
+// Seal writes the receipt of an intent that ends; it is an outbox.Seal.
+func Seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
 	r := receipts.Receipt{
 		Version: receipts.Version, IntentID: row.ID, Generation: row.Generation,
 		Tenant: row.Tenant, Principal: row.Principal, RequestKey: row.RequestKey,
 		Tool: row.Tool, SpecDigest: row.SpecDigest, Commitment: row.Commitment,
 		KeyDigest: intent.KeyDigest(row.Salt, row.IdempotencyKey), Decision: row.Decision,
 		Attempts: []receipts.Attempt{}, State: row.State, Outcome: intent.NotApplied, Reason: reason,
-		CreatedAt: row.CreatedAt, EndedAt: row.EndedAt,
+		CreatedAt: row.CreatedAt, EndedAt: row.EndedAt, SuspectedDuplicateOf: row.SuspectedDuplicateOf,
+	}
+	var err error
+	if r.Decisions, err = decisions(ctx, tx, row); err != nil {
+		return err
 	}
 	for _, at := range row.Attempts {
 		outcome := at.Outcome
@@ -40,4 +44,20 @@ func (a *Activities) seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason
 		}
 	}
 	return receipts.Append(ctx, tx, r)
+}
+
+// decisions returns what people decided about an intent that had to be confirmed.
+func decisions(ctx context.Context, tx pgx.Tx, row outbox.Row) ([]receipts.Decision, error) {
+	if row.ConfirmBy.IsZero() {
+		return nil, nil
+	}
+	recorded, err := outbox.Decisions(ctx, tx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]receipts.Decision, len(recorded))
+	for i, d := range recorded {
+		list[i] = receipts.Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, Commitment: d.Commitment, DecidedAt: d.DecidedAt}
+	}
+	return list, nil
 }

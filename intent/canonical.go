@@ -10,14 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxPayload is the size in bytes that a payload may have where nothing else is
-// configured; it bounds the bytes sent and their canonical form alike.
-const MaxPayload = 1 << 20
-
-// MaxInline is the size in bytes up to which a payload or a result stands in its row and in
-// Temporal's history. A larger one is stored once, apart, and referred to by its digest.
-const MaxInline = 64 << 10
-
 // MaxDepth is how many arrays and objects may be open at once in canonical JSON.
 const MaxDepth = 128
 
@@ -36,10 +28,14 @@ const jsonSpace = " \t\r\n"
 // CodeDuplicateMember, CodeTrailingData, CodeTooDeep (MaxDepth), CodeNumberTooLong
 // (MaxDigits) or CodeNumberOutOfRange (MaxExponent).
 func Canonicalize(src []byte) ([]byte, error) {
+	return canonicalize(Value{Raw: src}.source())
+}
+
+func canonicalize(src source) ([]byte, error) {
 	// The whole text comes first: JSON is UTF-8 before it is anything else (RFC 8259,
 	// section 8.1), and a syntax error inside a string is then never about encoding.
-	if at := invalidUTF8(src); at >= 0 {
-		return nil, rejected(CodeInvalidUTF8, int64(at), "the bytes from byte %d on are not UTF-8; encode the JSON as UTF-8", at)
+	if at := invalidUTF8(src.bytes); at >= 0 {
+		return nil, src.notUTF8(int64(at))
 	}
 	value, err := exactNumbers(src)
 	if err != nil {
@@ -53,62 +49,24 @@ func Canonicalize(src []byte) ([]byte, error) {
 	return value, nil
 }
 
-// CanonicalPayload returns the canonical form of a tool's arguments, which are an
-// object. Nothing, "" and null are what agents send for "no arguments" and mean {}.
-// Any other value that is not an object is CodePayloadNotObject, and the message
-// names what it was; an object inside a JSON string is a string.
-//
-// limit is in bytes and holds for src and for the result, each by itself (1e20
-// becomes 100000000000000000000); beyond it the error is CodePayloadTooLarge. A limit
-// of 0 or less means MaxPayload. All other errors are those of Canonicalize.
-func CanonicalPayload(src []byte, limit int) ([]byte, error) {
-	if limit <= 0 {
-		limit = MaxPayload
-	}
-	if len(src) > limit {
-		return nil, rejected(CodePayloadTooLarge, int64(limit),
-			"the payload has %d bytes and %d are allowed; send a reference to large content, not the content", len(src), limit)
-	}
-	if len(src) == 0 {
-		src = []byte("null")
-	}
-	value, err := Canonicalize(src)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case string(value) == `""`, string(value) == "null":
-		value = []byte("{}")
-	case value[0] != '{':
-		start := len(src) - len(bytes.TrimLeft(src, jsonSpace))
-		return nil, rejected(CodePayloadNotObject, int64(start), "the payload is %s; send %s", describe(value), wanted(value))
-	}
-	if len(value) > limit {
-		return nil, rejected(CodePayloadTooLarge, -1,
-			"the payload has %d bytes in canonical form and %d are allowed; send a reference to large content, not the content", len(value), limit)
-	}
-	return value, nil
-}
-
 // exactNumbers parses the single value in src, enforces every limit, and returns the
 // same value with each number in its canonical spelling; the order of members stays.
-func exactNumbers(src []byte) (jsontext.Value, error) {
+func exactNumbers(src source) (jsontext.Value, error) {
 	// A bytes.Buffer is read in place; the decoder promises not to write to it.
-	dec := jsontext.NewDecoder(bytes.NewBuffer(src))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(src.bytes))
 	var out bytes.Buffer
 	enc := jsontext.NewEncoder(&out, jsontext.AllowDuplicateNames(true))
 	for {
 		token, err := dec.ReadToken()
 		if err != nil {
-			return nil, syntaxError(src, dec.InputOffset(), err)
+			return nil, src.syntaxError(dec.InputOffset(), err)
 		}
 		if dec.StackDepth() > MaxDepth {
-			at := dec.InputOffset() - 1
-			return nil, rejected(CodeTooDeep, at, "arrays and objects are nested deeper than %d levels at byte %d; send a flatter value", MaxDepth, at)
+			return nil, src.tooDeep(dec.InputOffset() - 1)
 		}
 		if token.Kind() == jsontext.KindNumber {
 			literal := token.String()
-			number, err := canonicalNumber(literal, dec.InputOffset()-int64(len(literal)))
+			number, err := canonicalNumber(literal, src.place(dec.InputOffset()-int64(len(literal))))
 			if err != nil {
 				return nil, err
 			}
@@ -119,39 +77,61 @@ func exactNumbers(src []byte) (jsontext.Value, error) {
 			return nil, unwritable(err)
 		}
 		if dec.StackDepth() == 0 {
-			break
+			return out.Bytes(), src.endsAt(dec.InputOffset())
 		}
 	}
-	end := dec.InputOffset()
-	if rest := bytes.TrimLeft(src[end:], jsonSpace); len(rest) > 0 {
-		at := int64(len(src) - len(rest))
-		return nil, rejected(CodeTrailingData, at, "there is more after the JSON value, at byte %d; send exactly one value", at)
+}
+
+// endsAt is the error for anything but whitespace from the offset end on.
+func (src source) endsAt(end int64) error {
+	rest := bytes.TrimLeft(src.bytes[end:], jsonSpace)
+	if len(rest) == 0 {
+		return nil
 	}
-	return out.Bytes(), nil
+	at := src.place(int64(len(src.bytes) - len(rest)))
+	return rejected(CodeTrailingData, at, "there is more after the JSON value, at byte %d; send exactly one value", at)
 }
 
 // syntaxError gives an error of the decoder its code. The decoder's own texts and
 // most of its error values are not part of its promise, so the code is read from the
 // input at the offset it reports; read is the end of the last good token.
-func syntaxError(src []byte, read int64, err error) *Error {
-	at := int64(len(src))
+func (src source) syntaxError(read int64, err error) *Error {
+	at := int64(len(src.bytes))
 	cause := err
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		at, cause = syntactic.ByteOffset, syntactic.Err
 	}
+	sent := src.place(at)
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return rejected(CodeDuplicateMember, at,
-			"the member name at byte %d occurs a second time in its object; send each name once", at)
+		return src.duplicate(at)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		at = int64(len(src))
-		return rejected(CodeInvalidJSON, at, "the JSON ends at byte %d before its value is complete; send all of it", at)
-	case bytes.IndexByte(src[read:at], '"') >= 0 && loneSurrogate(src[at:]):
-		return rejected(CodeLoneSurrogate, at,
-			"the escape %s at byte %d is half of a surrogate pair; send both halves, or the character itself", src[at:at+6], at)
+		sent = src.place(int64(len(src.bytes)))
+		return rejected(CodeInvalidJSON, sent, "the JSON ends at byte %d before its value is complete; send all of it", sent)
+	case at < int64(len(src.bytes)) && invalidUTF8(src.bytes[at:min(at+utf8.UTFMax, int64(len(src.bytes)))]) == 0:
+		// Only in an envelope, whose values are not looked into while it is taken apart.
+		return src.notUTF8(at)
+	case bytes.IndexByte(src.bytes[read:at], '"') >= 0 && loneSurrogate(src.bytes[at:]):
+		return rejected(CodeLoneSurrogate, sent,
+			"the escape %s at byte %d is half of a surrogate pair; send both halves, or the character itself", src.bytes[at:at+6], sent)
 	}
-	return rejected(CodeInvalidJSON, at, "the JSON is not valid at byte %d: %w; send one value as RFC 8259 defines it", at, cause)
+	return rejected(CodeInvalidJSON, sent, "the JSON is not valid at byte %d: %w; send one value as RFC 8259 defines it", sent, cause)
+}
+
+func (src source) tooDeep(at int64) *Error {
+	at = src.place(at)
+	return rejected(CodeTooDeep, at, "arrays and objects are nested deeper than %d levels at byte %d; send a flatter value", MaxDepth, at)
+}
+
+func (src source) duplicate(at int64) *Error {
+	at = src.place(at)
+	return rejected(CodeDuplicateMember, at, "the member name at byte %d occurs a second time in its object; send each name once", at)
+}
+
+func (src source) notUTF8(at int64) *Error {
+	at = src.place(at)
+	return rejected(CodeInvalidUTF8, at, "the bytes from byte %d on are not UTF-8; encode the JSON as UTF-8", at)
 }
 
 // unwritable is the error for a value that was read but not written, which would be a
@@ -163,21 +143,8 @@ func unwritable(err error) *Error {
 // loneSurrogate reports whether b, the part of a string from where it was rejected,
 // starts with a well-formed \u escape of a surrogate.
 func loneSurrogate(b []byte) bool {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return false
-	}
-	var r rune
-	for _, c := range b[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			r = r<<4 | rune(c|0x20-'a'+10)
-		default:
-			return false
-		}
-	}
-	return utf16.IsSurrogate(r)
+	unit, ok := escapedUnit(b)
+	return ok && utf16.IsSurrogate(unit)
 }
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
@@ -193,27 +160,6 @@ func invalidUTF8(b []byte) int {
 		}
 		at += size
 	}
-}
-
-// describe names the kind of a canonical value that is not an object.
-func describe(value []byte) string {
-	switch value[0] {
-	case '"':
-		return "a string"
-	case '[':
-		return "an array"
-	case 't', 'f':
-		return "a boolean"
-	default:
-		return "a number"
-	}
-}
-
-func wanted(value []byte) string {
-	if value[0] == '"' {
-		return "a JSON object itself, not text that contains one"
-	}
-	return "a JSON object"
 }
 
 // rejected is Errorf for input that was refused at a byte; -1 where there is none.

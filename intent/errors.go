@@ -40,6 +40,7 @@ const (
 	CodeInvalidPayload     Code = "invalid_payload"
 	CodeInputSchema        Code = "input_schema_violation"
 	CodeUnknownMember      Code = "unknown_member"
+	CodeInvalidRequest     Code = "invalid_request"
 	CodeInvalidCursor      Code = "invalid_cursor"
 	CodeInvalidFilter      Code = "invalid_filter"
 	CodeInvalidNote        Code = "invalid_note"
@@ -94,6 +95,7 @@ const (
 	CodeInterrupted       Code = "interrupted"
 	CodeMigrationFailed   Code = "migration_failed"
 	CodeOutputFailed      Code = "output_failed"
+	CodeUnhealthy         Code = "unhealthy"
 	// CodeUnexpected: a failure that nobody gave a code, which is a defect.
 	CodeUnexpected Code = "unexpected"
 )

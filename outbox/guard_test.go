@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"writ/intent"
+	"writ/outbox"
 )
 
 var states = intent.States()
@@ -27,7 +29,10 @@ func refused(t *testing.T, err error) bool {
 func TestTheDatabaseAllowsExactlyTheTransitionsOfTheRule(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	row := b.insert(t, propose("order-4711", keyed()))
+	waits := propose("order-4711", keyed())
+	waits.ConfirmWithin = time.Hour
+	row := b.insert(t, waits)
+	b.decided(t, row, intent.Confirm, row.Commitment)
 	for _, from := range states {
 		for _, to := range states {
 			if from == to {
@@ -52,6 +57,37 @@ func TestTheDatabaseAllowsExactlyTheTransitionsOfTheRule(t *testing.T) {
 				t.Errorf("from %s to %s: the rule says %v, the database %v (%v)", from, to, intent.CanMove(from, to), allowed, err)
 			}
 		}
+	}
+}
+
+// decided writes a decision that changes nothing else.
+func (b bundle) decided(t *testing.T, row outbox.Row, kind intent.DecisionKind, commitment intent.Digest) {
+	t.Helper()
+	b.exec(t, `INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, decided_at)
+		SELECT $1, 1 + count(*), $2, 'eve', '', $3, writ_now() FROM decisions WHERE intent_id = $1`, row.ID[:], string(kind), commitment[:])
+}
+
+func TestTheDatabaseLetsNothingGoOnThatNobodyHasConfirmed(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	waits := propose("order-4711", keyed())
+	waits.ConfirmWithin = time.Hour
+	row := b.insert(t, waits)
+	goesOn := func() bool {
+		_, err := b.pool.Exec(t.Context(), `UPDATE intents SET version = version + 1, state = 'recorded' WHERE id = $1`, row.ID[:])
+		return !refused(t, err)
+	}
+	if goesOn() {
+		t.Fatal("without any decision")
+	}
+	b.decided(t, row, intent.Deny, row.Commitment)
+	b.decided(t, row, intent.Confirm, intent.Digest{1})
+	if goesOn() {
+		t.Fatal("after a denial, and a confirmation of something else")
+	}
+	b.decided(t, row, intent.Confirm, row.Commitment)
+	if !goesOn() {
+		t.Error("not after its confirmation either")
 	}
 }
 
@@ -89,6 +125,7 @@ func everything(t *testing.T) bundle {
 	c := b.granted(t, b.insert(t, propose("completed", keyed())))
 	ev := of(c, intent.Applied, "")
 	b.journal(t, c.Row, &ev)
+	b.decided(t, c.Row, intent.Confirm, c.Row.Commitment)
 	return b
 }
 
@@ -105,6 +142,9 @@ func TestTheDatabaseRefusesToForget(t *testing.T) {
 		`TRUNCATE attempts`,
 		`TRUNCATE intents CASCADE`,
 		`INSERT INTO receipts SELECT * FROM receipts`,
+		`UPDATE decisions SET note = 'nobody was asked'`,
+		`DELETE FROM decisions`,
+		`TRUNCATE decisions`,
 	} {
 		if _, err := b.pool.Exec(t.Context(), statement); !refused(t, err) {
 			t.Errorf("%s was accepted", statement)
@@ -121,6 +161,7 @@ func TestTheDatabaseRefusesToChangeWhatWasRecorded(t *testing.T) {
 		`spec_digest = sha256('x')`, `rules = '{}'`, `traceparent = 'x'`, `task_queue = 'x'`,
 		`created_at = created_at - interval '1 day'`, `idempotency_key = gen_random_uuid()::text`,
 		`first_sent_at = first_sent_at + interval '1 second'`, `first_sent_at = NULL`, `generation = 0`,
+		`suspected_duplicate_of = gen_random_uuid()`, `confirm_by = writ_now()`,
 	} {
 		if _, err := b.pool.Exec(t.Context(), `UPDATE intents SET version = version + 1, `+change+` WHERE request_key = 'open'`); !refused(t, err) {
 			t.Errorf("intents: %s was accepted", change)

@@ -1,9 +1,11 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,16 +14,35 @@ import (
 
 // Insert persists an authorized intent before its effect, in one flushed commit, and
 // returns its row. If the request key is taken, the row that has it is returned: the
-// caller compares fingerprints. So a lost COMMIT answer is met by inserting again.
+// caller compares fingerprints. So a lost COMMIT answer is met by inserting again. The error
+// is ErrDuplicateChanged, and nothing was written, if a guarded proposal repeats another
+// intent by now than the one that it was decided on.
 func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
+	state := intent.Recorded
+	if p.ConfirmWithin > 0 {
+		state = intent.AwaitingConfirmation
+	}
 	var row Row
-	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
-		if _, err = insertRow(ctx, tx, p, intent.Recorded); err != nil {
+	changed := false
+	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
+		if err := p.lockAction(ctx, tx); err != nil {
 			return err
+		}
+		created, err := insertRow(ctx, tx, p, state)
+		if err != nil {
+			return err
+		}
+		if created && p.Guard != nil {
+			if changed, err = p.leaveMark(ctx, tx); err != nil || changed {
+				return cmp.Or(err, ErrDuplicateChanged)
+			}
 		}
 		row, err = load(ctx, tx, p.ID())
 		return err
 	})
+	if changed {
+		return Row{}, ErrDuplicateChanged
+	}
 	return row, err
 }
 
@@ -71,9 +92,10 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 		WITH clock AS MATERIALIZED (SELECT writ_now() AS now)
 		INSERT INTO intents (id, tenant, request_key, principal, tool, task_queue, class, state, version, generation,
 			idempotency_key, payload, effect_context, decision, salt, fingerprint, spec_digest, commitment, rules,
-			traceparent, created_at, due_at, ended_at, payload_digest)
+			traceparent, created_at, due_at, ended_at, payload_digest, suspected_duplicate_of, confirm_by)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-			now, CASE WHEN $19 THEN NULL ELSE now + $20::interval END, CASE WHEN $19 THEN now END, $21
+			now, CASE WHEN $19 THEN NULL ELSE now + coalesce($23, $20::interval) END, CASE WHEN $19 THEN now END, $21,
+			$22, now + $23::interval
 		FROM clock
 		ON CONFLICT DO NOTHING`
 	rules, err := json.Marshal(p.Rules)
@@ -88,10 +110,16 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 	if digest != nil {
 		inline = nil
 	}
+	// What waits for a person makes no progress before the wait is over.
+	var wait *time.Duration
+	if state == intent.AwaitingConfirmation {
+		wait = &p.ConfirmWithin
+	}
 	id := p.ID()
 	tag, err := tx.Exec(ctx, statement, id[:], p.Tenant, string(p.RequestKey), p.Principal, p.Tool, p.TaskQueue,
 		string(p.Rules.Class), string(state), string(p.IdempotencyKey), inline, p.EffectContext, p.Decision,
-		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace, digest)
+		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace, digest,
+		idOrNull(p.SuspectedDuplicateOf), wait)
 	if err != nil {
 		return false, err
 	}

@@ -20,12 +20,10 @@ import (
 // It has a connection of its own and names no statement on it, so that it also gets through
 // where the pool's statements would not.
 type Inspector struct {
-	conn *pgx.Conn
-	cfg  *pgx.ConnConfig
-	// names says that the pool gives its statements names, and most how many connections
-	// it opens.
-	names bool
-	most  int
+	conn  *pgx.Conn
+	cfg   *pgx.ConnConfig
+	names bool // the pool gives its statements names
+	most  int  // connections that the pool opens
 }
 
 // Inspector connects to the database. The error is a *ConnectError.
@@ -51,6 +49,9 @@ func (i *Inspector) connect(ctx context.Context) (*pgx.Conn, error) {
 
 // Close closes the connection.
 func (i *Inspector) Close(ctx context.Context) error { return i.conn.Close(ctx) }
+
+// Lost says that the connection broke, as at a statement that was given up.
+func (i *Inspector) Lost() bool { return i.conn.IsClosed() }
 
 // ConnectError is why there is no connection.
 type ConnectError struct {
@@ -169,13 +170,24 @@ func (i *Inspector) Server(ctx context.Context) (Server, error) {
 			(SELECT count(*) FROM standby WHERE sync_state IS NULL)::int,
 			open, admitted, least(admitted - open, of_database, of_role)::int
 		FROM room`
-	s := Server{Address: net.JoinHostPort(i.cfg.Host, strconv.Itoa(int(i.cfg.Port))), PoolSize: i.most}
+	s := Server{Address: i.address(), PoolSize: i.most}
 	err := i.conn.QueryRow(ctx, query).Scan(
 		&s.Role, &s.Database, &s.Version, &s.VersionText, &s.Encoding,
 		&s.Fsync, &s.FullPageWrites, &s.SynchronousCommit, &s.Isolation, &s.ReadOnly,
 		&s.Recovering, &s.SynchronousNames, &s.Standbys, &s.Synchronous, &s.Hidden,
 		&s.Connections, &s.Admitted, &s.Room)
 	return s, wrap("read the settings", err)
+}
+
+// address names the server as the URL does. Of several in the URL, it names the one that
+// the connection goes to.
+func (i *Inspector) address() string {
+	for _, other := range i.cfg.Fallbacks { // also holds tries of one host with and without TLS
+		if other.Host != i.cfg.Host || other.Port != i.cfg.Port {
+			return i.conn.PgConn().Conn().RemoteAddr().String()
+		}
+	}
+	return net.JoinHostPort(i.cfg.Host, strconv.Itoa(int(i.cfg.Port)))
 }
 
 // Clock is how the database's clock stands to this machine's.

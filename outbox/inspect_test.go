@@ -88,6 +88,21 @@ func TestTheServerIsSeenAsWritsConnectionsFindIt(t *testing.T) {
 	}
 }
 
+func TestOfSeveralServersTheOneThatAnsweredIsNamed(t *testing.T) {
+	t.Parallel()
+	address := pgtest.Schema(t)
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := u.Host
+	u.Host = "127.0.0.1:1," + answers
+	server, err := inspector(t, u.String()).Server(t.Context())
+	if err != nil || server.Address != answers {
+		t.Errorf("the server is %q, %v; want %q", server.Address, err, answers)
+	}
+}
+
 func TestTheTightestLimitSaysHowMuchRoomIsLeft(t *testing.T) {
 	t.Parallel()
 	b := bundleOf(t, pgtest.Schema(t))

@@ -87,8 +87,8 @@ var privileges = map[string][]string{
 	"blobs":            {"SELECT", "INSERT", "DELETE"},
 	"staged_payloads":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"decisions":        {"SELECT", "INSERT"},
-	"guard_keys":       {"SELECT", "INSERT", "DELETE"},
-	"duplicate_guards": {"SELECT", "INSERT", "DELETE"},
+	"guard_keys":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"duplicate_guards": {"SELECT", "INSERT", "UPDATE", "DELETE"},
 }
 
 // Denied lists what the role needs and does not have, as "INSERT on intents". Tables that

@@ -103,6 +103,9 @@ func (s *Store) Journal(ctx context.Context, id intent.ID, evidence *Evidence, s
 			}
 		}
 		step := row.Next()
+		if step.To == intent.Refused {
+			return nil // Refuse ends it, under the decision that this takes
+		}
 		switch step.Kind {
 		case intent.Settle:
 			return settle(ctx, tx, &row, step, seal)
@@ -135,7 +138,8 @@ type Refusal struct {
 	Commitment intent.Digest
 }
 
-// Refuse ends an intent that policy stopped before its first claim. On a row that was
+// Refuse ends an intent that policy, or the end of its wait for a person, stopped before its
+// first claim. On a row that was
 // claimed, that ended or that has another version, it changes nothing.
 func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 	var row Row
@@ -146,13 +150,17 @@ func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 		if row.Version != r.Version || !intent.CanMove(row.State, intent.Refused) {
 			return nil
 		}
-		row.Decision, row.Commitment = r.Decision, r.Commitment
-		if err := move(ctx, tx, &row, intent.Refused); err != nil {
-			return err
-		}
-		return seal(ctx, tx, row, intent.ReasonRefused, nil)
+		return refuse(ctx, tx, &row, r, seal)
 	})
 	return row, err
+}
+
+func refuse(ctx context.Context, tx pgx.Tx, row *Row, r Refusal, seal Seal) error {
+	row.Decision, row.Commitment = r.Decision, r.Commitment
+	if err := move(ctx, tx, row, intent.Refused); err != nil {
+		return err
+	}
+	return seal(ctx, tx, *row, intent.ReasonRefused, nil)
 }
 
 // move changes the state of a locked row. Nothing is due any more: every state that it

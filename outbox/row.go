@@ -35,6 +35,8 @@ type Row struct {
 	Attempts       []Attempt // ordered by number
 	// SuspectedDuplicateOf is zero unless the intent seems to repeat an earlier one.
 	SuspectedDuplicateOf intent.ID
+	// ConfirmBy is until when a person may confirm the intent; zero if nobody has to.
+	ConfirmBy time.Time
 	// ReadAt is the database's time when the row was read.
 	ReadAt time.Time
 }
@@ -54,7 +56,7 @@ type Attempt struct {
 func (r Row) Record() intent.Record {
 	rec := intent.Record{
 		State: r.State, Version: r.Version, Generation: r.Generation,
-		FirstSentAt: r.FirstSentAt, Rules: r.Rules,
+		FirstSentAt: r.FirstSentAt, ConfirmBy: r.ConfirmBy, Rules: r.Rules,
 		Attempts: make([]intent.Attempt, len(r.Attempts)),
 	}
 	for i, a := range r.Attempts {
@@ -100,6 +102,13 @@ type Proposal struct {
 	Commitment     intent.Digest
 	Rules          intent.Rules
 	Traceparent    string
+	// SuspectedDuplicateOf is the earlier intent that the decision was made on; zero: none.
+	SuspectedDuplicateOf intent.ID
+	// ConfirmWithin is how long the intent waits for a person before it may be sent; 0: it
+	// does not wait.
+	ConfirmWithin time.Duration
+	// Guard lets later submissions find this one; nil if the tool has no duplicate guard.
+	Guard *Guard
 }
 
 // ID returns the id that the proposal's row has.

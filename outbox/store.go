@@ -84,7 +84,7 @@ func refused(code intent.Code, what string, said *pgconn.PgError, err error) err
 const intentColumns = `
 	i.id, i.tenant, i.request_key, i.principal, i.tool, i.task_queue, i.state, i.version, i.generation, i.idempotency_key,
 	i.effect_context, i.decision, i.salt, i.fingerprint, i.spec_digest, i.commitment, i.rules, i.traceparent,
-	i.created_at, i.first_sent_at, i.due_at, i.ended_at, i.suspected_duplicate_of`
+	i.created_at, i.first_sent_at, i.due_at, i.ended_at, i.suspected_duplicate_of, i.confirm_by`
 
 const attemptColumns = `
 	a.number, a.generation, a.token, a.worker, a.claimed_at, a.lease_until, a.send_by, a.outcome, a.evidence_at,
@@ -135,7 +135,7 @@ func load(ctx context.Context, q querier, id intent.ID) (Row, error) {
 func scan(rows pgx.Rows, r *Row) error {
 	var (
 		salt, fingerprint, spec, commitment, rules []byte
-		firstSent, due, ended                      *time.Time
+		firstSent, due, ended, confirmBy           *time.Time
 		duplicateOf                                *[16]byte
 
 		number, generation            *int
@@ -148,7 +148,7 @@ func scan(rows pgx.Rows, r *Row) error {
 	)
 	err := rows.Scan((*[16]byte)(&r.ID), &r.Tenant, &r.RequestKey, &r.Principal, &r.Tool, &r.TaskQueue, &r.State, &r.Version, &r.Generation, &r.IdempotencyKey,
 		&r.EffectContext, &r.Decision, &salt, &fingerprint, &spec, &commitment, &rules, &r.Traceparent,
-		&r.CreatedAt, &firstSent, &due, &ended, &duplicateOf, &r.ReadAt,
+		&r.CreatedAt, &firstSent, &due, &ended, &duplicateOf, &confirmBy, &r.ReadAt,
 		&number, &generation, &token, &worker, &claimed, &lease, &sendBy, &outcome, &known,
 		&code, &message, &final, &inProgress, &retryMS, &mediaType)
 	if err != nil {
@@ -163,7 +163,7 @@ func scan(rows pgx.Rows, r *Row) error {
 		return fmt.Errorf("rules of intent %s: %w", r.ID, err)
 	}
 	r.CreatedAt, r.ReadAt = r.CreatedAt.UTC(), r.ReadAt.UTC()
-	r.FirstSentAt, r.DueAt, r.EndedAt = value(firstSent).UTC(), value(due).UTC(), value(ended).UTC()
+	r.FirstSentAt, r.DueAt, r.EndedAt, r.ConfirmBy = value(firstSent).UTC(), value(due).UTC(), value(ended).UTC(), value(confirmBy).UTC()
 	if number == nil {
 		return nil
 	}

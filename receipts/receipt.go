@@ -32,8 +32,12 @@ type Receipt struct {
 	// KeyDigest is the salted digest of the idempotency key.
 	KeyDigest intent.Digest   `json:"key_digest"`
 	Decision  json.RawMessage `json:"decision"`
-	Attempts  []Attempt       `json:"attempts"`
-	State     intent.State    `json:"state"`
+	// Decisions are those of people, oldest first; absent if nobody had to decide.
+	Decisions []Decision `json:"decisions,omitempty"`
+	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
+	SuspectedDuplicateOf intent.ID    `json:"suspected_duplicate_of,omitzero"`
+	Attempts             []Attempt    `json:"attempts"`
+	State                intent.State `json:"state"`
 	// Outcome says whether the effect happened.
 	Outcome intent.Outcome `json:"outcome"`
 	// Reason is the rule by which the intent ended.
@@ -47,6 +51,16 @@ type Receipt struct {
 	ResultKept *int64    `json:"result_kept,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
 	EndedAt    time.Time `json:"ended_at"`
+}
+
+// Decision is what a person decided about the intent.
+type Decision struct {
+	Kind      intent.DecisionKind `json:"kind"`
+	Principal string              `json:"principal"`
+	Note      string              `json:"note,omitempty"`
+	// Commitment is the one of what was decided on.
+	Commitment intent.Digest `json:"commitment"`
+	DecidedAt  time.Time     `json:"decided_at"`
 }
 
 // Attempt is one permission to send and what is known of it.

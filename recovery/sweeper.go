@@ -81,13 +81,24 @@ func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
 	}
 }
 
-// Tidy drops a batch of what nothing will need again.
+// Tidy drops what nothing will need again: a batch of abandoned payloads, and the duplicate
+// guard's marks and keys whose window has passed.
 func (s *Sweeper) Tidy(ctx context.Context) error {
 	if _, err := s.store.DropAbandoned(ctx, batch); err != nil {
 		return fmt.Errorf("drop abandoned payloads: %w", err)
 	}
+	// Every effect leaves a mark, so all that have expired go, in small transactions.
+	for dropped := guardBatch; dropped >= guardBatch; {
+		var err error
+		if dropped, err = s.store.DropExpiredGuards(ctx, guardBatch); err != nil {
+			return fmt.Errorf("drop expired guards: %w", err)
+		}
+	}
 	return nil
 }
+
+// guardBatch is how many of the guard's marks are dropped in one transaction.
+const guardBatch = 1000
 
 func (s *Sweeper) start(ctx context.Context, st outbox.Stalled) error {
 	labels := activities.Labels{Tool: st.Tool, Tenant: st.Tenant, RequestKey: st.RequestKey}

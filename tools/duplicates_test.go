@@ -45,8 +45,8 @@ func TestASideEffectfulToolLooksBackTenMinutesUnlessItSaysOtherwise(t *testing.T
 func TestAToolThatSaysNothingNewKeepsItsDigest(t *testing.T) {
 	t.Parallel()
 	for want, spec := range map[string]tools.Spec{
-		"READ":  {Name: "echo"},
-		"KEYED": {Name: "payments.capture", SideEffectful: true, Idempotent: true, Provider: "sandbox"},
+		"dca1ed8bc368df47ab251041651334e94977cbfd15e0276171a1df3b58610651": {Name: "echo"},
+		"ad8897419f2faf106fd3fc9dfd1efb31cfb1aeb81aa3a50204a25f0881402f98": {Name: "payments.capture", SideEffectful: true, Idempotent: true, Provider: "sandbox"},
 	} {
 		if got := spec.Digest().String(); got != want {
 			t.Errorf("%s: digest %s, want %s", spec.Name, got, want)

@@ -27,18 +27,18 @@ func TestACheckOfAHostileDocumentIsGivenUp(t *testing.T) {
 	for i := range 40 {
 		doubling += fmt.Sprintf(`,"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]}`, i+1, i, i)
 	}
-	doubling += `},"$ref":"#/$defs/d40"}`
+	doubling += `},`
 	for name, tc := range map[string]struct{ schema, doc string }{
 		"every level in two ways":                {twice, nested(`{"a":`, `1`, `}`, 120)},
 		"every level in two ways, and negated":   {`{"not":{"$ref":"#/$defs/n"},"$defs":{"n":{"properties":{"a":{"$ref":"#/$defs/n"}},"patternProperties":{"a":{"$ref":"#/$defs/n"}},"type":"object"}}}`, nested(`{"a":`, `1`, `}`, 120)},
-		"a schema that doubles":                  {doubling, `"a"`},
-		"names in two ways":                      {`{"propertyNames":` + doubling + `}`, `{"a":1}`},
+		"a schema that doubles":                  {doubling + `"$ref":"#/$defs/d40"}`, `"a"`},
+		"names in two ways":                      {doubling + `"propertyNames":{"$ref":"#/$defs/d40"}}`, `{"a":1}`},
 		"many values that fail far down":         {`{"items":{"$ref":"#"},"minItems":5,"type":"array"}`, nested(`[`, list(`[]`, 340_000), `]`, 120)},
 		"many numbers written out":               {`{"items":{"multipleOf":7}}`, list(`1e6144`, 140_000)},
 		"many numbers near nothing":              {`{"items":{"type":"integer"}}`, list(`1e-6144`, 120_000)},
 		"a long list of values for each item":    {`{"items":{"enum":` + list(`1e6144`, 30_000) + `}}`, list(`1`, 500_000)},
-		"a long text through a large expression": {`{"pattern":"(?:.{1,50}x){1,90}$"}`, `"` + strings.Repeat("a", 1_000_000) + `"`},
-		"long names through a large expression":  {`{"patternProperties":{"(?:.{1,50}x){1,90}$":true}}`, `{"` + strings.Repeat("a", 1_000_000) + `":1}`},
+		"a long text through a large expression": {`{"pattern":"(?:.{1,50}x){1,19}$"}`, `"` + strings.Repeat("a", 1_000_000) + `"`},
+		"long names through a large expression":  {`{"patternProperties":{"(?:.{1,50}x){1,19}$":true}}`, `{"` + strings.Repeat("a", 1_000_000) + `":1}`},
 		"names that many requirements miss":      {`{"items":{"required":` + list(`"a"`, 1)[:1] + numbered(20_000) + `]}}`, list(`{}`, 300_000)},
 		"unique at every level, in two ways":     {`{"uniqueItems":true,"items":{"$ref":"#"},"contains":{"$ref":"#"}}`, nested(`[`, list(`"aaaaaaaaaaaaaaaaaaaaaaaa"`, 30_000), `]`, 100)},
 	} {

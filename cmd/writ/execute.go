@@ -16,6 +16,7 @@ import (
 
 // executeFlags are the flags of writ execute.
 type executeFlags struct {
+	request   string
 	payload   string
 	key       string
 	tenant    string
@@ -27,7 +28,7 @@ type executeFlags struct {
 func newExecuteCommand(p *program) *cobra.Command {
 	var f executeFlags
 	cmd := &cobra.Command{
-		Use:   "execute TOOL",
+		Use:   "execute {TOOL | --request JSON}",
 		Short: "Run a tool once and wait for its receipt",
 		Long: `Asks for one run of a tool and waits for its end.
 
@@ -35,6 +36,9 @@ func newExecuteCommand(p *program) *cobra.Command {
 the same payload again gives the first answer and sends nothing; with another payload it
 exits 7. Without --key every call is an action of its own, under a new key that standard error
 shows before anything is sent: give it to --key to ask for the same action again.
+
+--request takes the whole request as one JSON object instead: tool, payload, request_key, tenant,
+principal, service, process and run, with exactly these names, each of them once.
 
 An intent that was accepted goes on when this command is interrupted or times out; the same
 command with the same --key waits for it again. --detach returns as soon as the intent is
@@ -48,16 +52,18 @@ failure is {"error":{"code","message","effect","try_again"},…} with what is kn
 		Example: `  writ execute echo --payload '{"hello":"world"}'
   writ execute payments.capture --key order-4711 --payload @capture.json
   jq '{payment_id, amount}' refund.json | writ execute payments.refund --key refund-4711 --payload -
-  writ execute documents.delete --key erase-17 --payload '{"document_id":"doc_17"}' --detach -o json`,
-		Args: one("TOOL"),
+  writ execute documents.delete --key erase-17 --payload '{"document_id":"doc_17"}' --detach -o json
+  writ execute --request '{"tool":"echo","payload":{"hello":"world"},"request_key":"hello-1"}'`,
+		Args: toolOrRequest,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return p.execute(cmd.Context(), args[0], f)
+			return p.execute(cmd.Context(), args, f)
 		},
 	}
 	flags := cmd.Flags()
+	flags.StringVar(&f.request, "request", "", "the whole request: a `JSON` object, @FILE, or - for standard input")
 	flags.StringVar(&f.payload, "payload", "{}", "`JSON` object, @FILE, or - for standard input; at most 1 MiB")
 	flags.StringVar(&f.key, "key", "", "request `key`: your own name for this action (default: a new one)")
 	flags.StringVar(&f.tenant, "tenant", writ.DefaultTenant, "`tenant` whose action it is")
@@ -110,13 +116,13 @@ func defaultPrincipal() string {
 	return ""
 }
 
-func (p *program) execute(ctx context.Context, tool string, f executeFlags) error {
+func (p *program) execute(ctx context.Context, args []string, f executeFlags) error {
 	if f.timeout > 0 { // it bounds the wait for the payload, too
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
 		defer cancel()
 	}
-	payload, err := readPayload(ctx, f.payload, p.stdin)
+	request, err := p.request(ctx, args, f)
 	if err != nil {
 		return err
 	}
@@ -125,27 +131,25 @@ func (p *program) execute(ctx context.Context, tool string, f executeFlags) erro
 		return err
 	}
 	defer client.Close()
-	request := writ.Request{
-		Tool: tool, Payload: payload, RequestKey: f.key, Tenant: f.tenant, Principal: f.principal, Service: "writ-cli",
-	}
-	if f.key == "" {
-		if err := p.mintKey(&request); err != nil {
+	if request.RequestKey == "" {
+		if err := p.mintKey(&request, f); err != nil {
 			return err
 		}
 	}
+	again := "the same command with " + f.againWith(request) + " is safe: it joins this intent"
 	if f.detach {
-		return p.submit(ctx, client, request)
+		return p.submit(ctx, client, request, again)
 	}
 	stop := p.showProgress(ctx, client, request)
 	done, err := client.Execute(ctx, request)
 	stop()
-	return p.printExecution(done, err, joins(request))
+	return p.printExecution(done, err, again)
 }
 
 // mintKey gives the request a key and shows it before anything is sent: a terminal that
 // dies must not lose the name of what may have been accepted. A request that is refused
 // for what it is shows none.
-func (p *program) mintKey(request *writ.Request) error {
+func (p *program) mintKey(request *writ.Request, f executeFlags) error {
 	key, err := writ.NewRequestKey()
 	if err != nil {
 		return err
@@ -154,28 +158,25 @@ func (p *program) mintKey(request *writ.Request) error {
 	if err := request.Check(); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stderr, "writ: request key %s; the same command with --key %s joins this intent\n", key, key)
+	fmt.Fprintf(p.stderr, "writ: request key %s; the same command with %s joins this intent\n", key, f.againWith(*request))
 	return nil
 }
 
-func (p *program) submit(ctx context.Context, client *writ.Client, request writ.Request) error {
+func (p *program) submit(ctx context.Context, client *writ.Client, request writ.Request, again string) error {
 	stop := p.showProgress(ctx, client, request) // with no worker about, nobody commits the intent
 	accepted, err := client.Submit(ctx, request)
 	stop()
 	if err != nil {
-		return &executionError{cause: err, execution: writ.Execution{Intent: accepted}, again: joins(request)}
+		return &executionError{cause: err, execution: writ.Execution{Intent: accepted}, again: again}
 	}
+	p.warnOfRepeat(accepted)
 	return p.print(accepted, func(w io.Writer) { writeAccepted(w, accepted) })
-}
-
-// joins says what the same request again does.
-func joins(request writ.Request) string {
-	return fmt.Sprintf("the same command with --key %s is safe: it joins this intent", shellWord(request.RequestKey))
 }
 
 // printExecution prints an intent that ended or is parked. What did not complete is the
 // command's error; again says what the same command does where its end is open.
 func (p *program) printExecution(done writ.Execution, err error, again string) error {
+	p.warnOfRepeat(done.Intent)
 	if err == nil {
 		return p.print(done, func(w io.Writer) { writeExecution(w, done) })
 	}

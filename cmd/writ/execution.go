@@ -46,6 +46,7 @@ func (e *executionError) known() any {
 // openEnds are the codes after which the effect may still happen or may have happened.
 var openEnds = []intent.Code{
 	intent.CodeNotYetKnown, intent.CodeDatabaseUnavailable, intent.CodeTemporalUnavailable, intent.CodeInDoubt,
+	intent.CodeConfirmationRequired,
 }
 
 // hints says how to go on, where the effect's end is open.
@@ -67,7 +68,11 @@ func shellWord(text string) string { return "'" + strings.ReplaceAll(text, "'", 
 
 func writeAccepted(w io.Writer, v writ.Intent) {
 	var b block
-	b.add("accepted", "the intent is committed and goes on without this command")
+	accepted := "the intent is committed and goes on without this command"
+	if v.State == intent.AwaitingConfirmation {
+		accepted = "the intent is committed and waits for somebody to run writ confirm " + v.ID.String()
+	}
+	b.add("accepted", accepted)
 	b.add("state", string(v.State))
 	b.add("effect", effectIn(v))
 	describe(&b, v)
@@ -95,6 +100,33 @@ func describe(b *block, v writ.Intent) {
 	b.add("principal", v.Principal)
 	b.add("request key", string(v.RequestKey))
 	b.add("intent", v.ID.String())
+	if !v.SuspectedDuplicateOf.IsZero() {
+		b.add("may repeat", "intent "+v.SuspectedDuplicateOf.String())
+	}
+	if v.State == intent.AwaitingConfirmation {
+		b.add("confirm by", moment(v.ConfirmBy))
+	}
+	for _, d := range v.Decisions {
+		b.add(string(d.Kind), decisionText(d.Principal, d.Note, d.DecidedAt))
+	}
+}
+
+// decisionText says who decided and why.
+func decisionText(principal, note string, at time.Time) string {
+	text := fmt.Sprintf("by %s at %s", principal, moment(at))
+	if note != "" {
+		text += ": " + note
+	}
+	return text
+}
+
+// warnOfRepeat tells the caller of an intent that was not stopped and yet may be there twice.
+func (p *program) warnOfRepeat(v writ.Intent) {
+	if v.SuspectedDuplicateOf.IsZero() || v.State == intent.Refused || v.State == intent.AwaitingConfirmation {
+		return // the error says it
+	}
+	fmt.Fprintf(p.stderr, "writ: warning: this may repeat intent %s, which %s asked for a short time ago with the same payload; if it is meant twice, give each its own --key\n",
+		v.SuspectedDuplicateOf, printable(v.Principal))
 }
 
 // effectIn says what the state means for the outside world.
@@ -111,6 +143,8 @@ func effectIn(v writ.Intent) string {
 		return "did not happen: it was refused and nothing was sent"
 	case intent.InDoubt:
 		return "may or may not have happened; nothing more is sent"
+	case intent.AwaitingConfirmation:
+		return "nothing was sent; it waits for somebody to confirm it"
 	case intent.Recorded:
 		return "nothing was sent yet"
 	case intent.Invoking:

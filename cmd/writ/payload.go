@@ -9,63 +9,80 @@ import (
 	"writ/intent"
 )
 
-// readPayload returns the payload that the argument of --payload names: a file after "@",
-// standard input for "-", else the argument itself. It reads no more than is needed to
-// know that a payload is too large, and stops waiting when ctx ends: a pipe or a terminal
-// may never say anything.
+// input is what a flag names: a file after "@", standard input for "-", else the
+// argument itself.
+type input struct {
+	what, flag string
+	// limit is in bytes.
+	limit int
+}
+
+var (
+	payloadOnly = input{"payload", "--payload", intent.MaxPayload}
+	// The rest of a request takes some hundred bytes.
+	wholeRequest = input{"request", "--request", intent.MaxPayload + 64<<10}
+)
+
+// readPayload returns the payload that the argument of --payload names.
 func readPayload(ctx context.Context, argument string, stdin io.Reader) ([]byte, error) {
+	return payloadOnly.read(ctx, argument, stdin)
+}
+
+// read returns what the argument names. It reads no more than is needed to know that it is
+// too large, and stops waiting when ctx ends: a pipe or a terminal may never say anything.
+func (in input) read(ctx context.Context, argument string, stdin io.Reader) ([]byte, error) {
 	path, isFile := strings.CutPrefix(argument, "@")
 	if !isFile && argument != "-" {
 		return []byte(argument), nil
 	}
 	type content struct {
-		payload []byte
-		err     error
+		bytes []byte
+		err   error
 	}
 	read := make(chan content, 1)
 	go func() {
 		var c content
 		if isFile {
-			c.payload, c.err = readFile(path)
+			c.bytes, c.err = in.readFile(path)
 		} else {
-			c.payload, c.err = readBounded(stdin)
+			c.bytes, c.err = in.readBounded(stdin)
 		}
 		read <- c
 	}()
 	select {
 	case c := <-read:
-		return c.payload, c.err
+		return c.bytes, c.err
 	case <-ctx.Done():
-		return nil, intent.Errorf(intent.CodeInterrupted, "the payload was still awaited and nothing was asked for: %w", ctx.Err())
+		return nil, intent.Errorf(intent.CodeInterrupted, "the %s was still awaited and nothing was asked for: %w", in.what, ctx.Err())
 	}
 }
 
-func readFile(path string) ([]byte, error) {
+func (in input) readFile(path string) ([]byte, error) {
 	if path == "" {
-		return nil, usage("--payload @ names no file; write @FILE, or - for standard input")
+		return nil, usage(in.flag + " @ names no file; write @FILE, or - for standard input")
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, in.unreadable(err)
 	}
 	defer file.Close()
-	return readBounded(file)
+	return in.readBounded(file)
 }
 
-func readBounded(source io.Reader) ([]byte, error) {
-	payload, err := io.ReadAll(io.LimitReader(source, intent.MaxPayload+1))
+func (in input) readBounded(source io.Reader) ([]byte, error) {
+	read, err := io.ReadAll(io.LimitReader(source, int64(in.limit)+1))
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, in.unreadable(err)
 	}
-	if len(payload) > intent.MaxPayload {
+	if len(read) > in.limit {
 		e := intent.Errorf(intent.CodePayloadTooLarge,
-			"the payload has more than the %d bytes that are allowed; send a reference to large content, not the content", intent.MaxPayload)
-		e.Offset = intent.MaxPayload
+			"the %s has more than the %d bytes that are allowed; send a reference to large content, not the content", in.what, in.limit)
+		e.Offset = int64(in.limit)
 		return nil, e
 	}
-	return payload, nil
+	return read, nil
 }
 
-func unreadable(err error) error {
-	return intent.Errorf(intent.CodePayloadUnreadable, "the payload cannot be read (%w); name a readable file after @, or - for standard input", err)
+func (in input) unreadable(err error) error {
+	return intent.Errorf(intent.CodePayloadUnreadable, "the %s cannot be read (%w); name a readable file after @, or - for standard input", in.what, err)
 }

@@ -84,8 +84,8 @@ Exit statuses:
 	flags.StringVar(&p.logFormat, "log-format", outputText, "`form` of the log on standard error: text or json")
 	p.connection.register(flags)
 	cmd.AddCommand(
-		newExecuteCommand(p), newIntentCommand(p), newReceiptCommand(p), newToolsCommand(p),
-		newWorkerCommand(p), newMigrateCommand(p), newVersionCommand(p),
+		newExecuteCommand(p), newConfirmCommand(p), newDenyCommand(p), newIntentCommand(p), newReceiptCommand(p), newToolsCommand(p),
+		newWorkerCommand(p), newMigrateCommand(p), newDoctorCommand(p), newVersionCommand(p),
 	)
 	return cmd
 }

@@ -56,7 +56,13 @@ func writeReceipt(w io.Writer, r receipts.Receipt) {
 	b.add("request key", string(r.RequestKey))
 	b.add("intent", r.IntentID.String())
 	b.add("generation", fmt.Sprint(r.Generation))
+	if !r.SuspectedDuplicateOf.IsZero() {
+		b.add("may repeat", "intent "+r.SuspectedDuplicateOf.String())
+	}
 	b.add("decision", string(r.Decision))
+	for _, d := range r.Decisions {
+		b.add(string(d.Kind), decisionText(d.Principal, d.Note, d.DecidedAt))
+	}
 	b.add("commitment", r.Commitment.String())
 	b.add("spec digest", r.SpecDigest.String())
 	b.add("key digest", r.KeyDigest.String())

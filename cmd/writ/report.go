@@ -29,7 +29,8 @@ type errorBody struct {
 }
 
 // report tells the user what went wrong: always as text on standard error, and with -o
-// json as the command's document. A failed write has nowhere to be told.
+// json as the command's document. A failed write has nowhere to be told, and of an
+// examination the report is the document.
 func (p *program) report(err error) {
 	if err == nil {
 		return
@@ -37,7 +38,7 @@ func (p *program) report(err error) {
 	e := described(err)
 	var of *executionError
 	about := errors.As(err, &of)
-	if p.output == outputJSON && e.Code != intent.CodeOutputFailed {
+	if p.output == outputJSON && e.Code != intent.CodeOutputFailed && e.Code != intent.CodeUnhealthy {
 		document := errorDocument{Error: bodyOf(e)}
 		if about {
 			document.Intent, document.Receipt, document.Answer = of.known(), of.execution.Receipt, of.execution.Answer

@@ -38,6 +38,7 @@ var statuses = map[intent.Code]int{
 	intent.CodePayloadMissing:     statusUsage,
 	intent.CodeInputSchema:        statusUsage,
 	intent.CodeUnknownMember:      statusUsage,
+	intent.CodeInvalidRequest:     statusUsage,
 	intent.CodeInvalidCursor:      statusUsage,
 	intent.CodeInvalidFilter:      statusUsage,
 	intent.CodeInvalidNote:        statusUsage,
@@ -74,6 +75,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeInterrupted:         statusInfrastructure,
 	intent.CodeMigrationFailed:     statusInfrastructure,
 	intent.CodeOutputFailed:        statusInfrastructure,
+	intent.CodeUnhealthy:           statusInfrastructure,
 	intent.CodeUnexpected:          statusInfrastructure,
 }
 

@@ -104,6 +104,7 @@ func writeTool(w io.Writer, t writ.Tool) {
 	b.add("one attempt", "at most "+milliseconds(t.Behaviour.TimeoutMS))
 	b.add("attempts", attemptsText(t.Behaviour))
 	b.add("definite failure", retryText(t.Behaviour))
+	b.add("repeats", guardText(t.Behaviour))
 	b.add("input", schemaText(t.Behaviour.InputSchema))
 	b.add("output", schemaText(t.Behaviour.OutputSchema))
 	b.add("spec digest", t.SpecDigest.String())
@@ -163,6 +164,33 @@ func retryText(b tools.Behaviour) string {
 		return "tried again within these attempts"
 	}
 	return "ends the intent"
+}
+
+// guardText says what becomes of a request without a key that repeats an earlier one; nothing
+// for a tool without side effects.
+func guardText(b tools.Behaviour) string {
+	guard := tools.PublishedGuard{Window: tools.DefaultGuardWindow.String()}
+	if b.Duplicates != nil {
+		guard = *b.Duplicates
+	}
+	var done string
+	switch guard.Action {
+	case intent.FlagDuplicates:
+		done = "flagged"
+	case intent.RefuseDuplicates:
+		done = "refused"
+	case intent.ConfirmDuplicates:
+		done = "held until somebody confirms them"
+	default:
+		done = string(guard.Action)
+	}
+	switch {
+	case !b.SideEffectful:
+		return ""
+	case guard.Window == "none":
+		return "run like any other: the tool looks for none"
+	}
+	return fmt.Sprintf("requests without a key that repeat one of the last %s are %s", guard.Window, done)
 }
 
 func milliseconds(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }

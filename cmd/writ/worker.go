@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"writ"
+	"writ/activities"
 	"writ/intent"
 	"writ/recovery"
 	"writ/tools"
@@ -26,6 +27,7 @@ type workerFlags struct {
 	tools        []string
 	recoverEvery time.Duration
 	stopGrace    time.Duration
+	maxResult    int
 }
 
 func newWorkerCommand(p *program) *cobra.Command {
@@ -57,6 +59,7 @@ with 0. A second signal ends it at once, which is safe as well.`,
 	flags.StringSliceVar(&f.tools, "tools", nil, "`names` of the tools to host, with commas (default: all)")
 	flags.DurationVar(&f.recoverEvery, "recover-every", recovery.DefaultInterval, "how often to look for intents that stopped; 0 never does, so that another worker must")
 	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "how long running tools are waited for at the end")
+	flags.IntVar(&f.maxResult, "max-result", activities.DefaultMaxResult, "how many `bytes` of a tool's answer are kept; of a larger one the beginning, with the size and digest of all")
 	return cmd
 }
 
@@ -76,6 +79,9 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	if f.recoverEvery < 0 || f.stopGrace <= 0 {
 		return usage("--recover-every must not be negative, and --stop-grace must be longer than 0")
 	}
+	if f.maxResult <= 0 {
+		return usage("--max-result must be more than 0")
+	}
 	if f.recoverEvery == 0 {
 		f.recoverEvery = -1
 	}
@@ -90,6 +96,7 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	}
 	worker, err := writ.NewWorker(ctx, writ.WorkerConfig{
 		Config: cfg, TaskQueue: f.taskQueue, Identity: f.identity, RecoverEvery: f.recoverEvery, StopGrace: f.stopGrace,
+		MaxResult: f.maxResult,
 	}, list...)
 	if err != nil {
 		return err

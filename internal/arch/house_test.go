@@ -13,7 +13,7 @@ var floors = [][]string{
 	{"policy", "outbox", "receipts", "tools", "telemetry"},
 	{"activities"},
 	{"workflows"},
-	{"recovery"},
+	{"recovery", "doctor"},
 	{"."}, // package writ itself, not what is below its folder
 	{"console", "api", "mcp"},
 	{"cmd/writ", "cmd/writ-dev", "cmd/writ-provider"},
@@ -38,6 +38,7 @@ var cellars = map[string]cellar{
 	"internal/postgres":   {imports: []string{"internal/child", "internal/loopback", "internal/statedir"}, users: []string{"internal/pgtest", "cmd/writ-dev"}},
 	"internal/pgtest":     {imports: []string{"internal/postgres"}},
 	"internal/otlptest":   {},
+	"internal/intake":     {},
 	// The judge of the others shares no code with them.
 	"internal/sandbox": {users: []string{"cmd/writ-provider", "cmd/writ-dev"}},
 }

@@ -70,12 +70,14 @@ CREATE TABLE decisions (
 
 -- Equality of actions across intents is seen through an HMAC under a key of the tenant, and
 -- only for as long as the guard's window lasts: then recovery deletes the row, and the key
--- with the last row that was made under it.
+-- when no row that was made under it can be left.
 CREATE TABLE guard_keys (
     tenant     text NOT NULL,
-    -- The day, counted from 1970, in which the key is used for new rows.
+    -- The day, counted from 1970 in UTC, in which the key is used for new rows.
     day        integer NOT NULL,
     key        bytea NOT NULL CHECK (length(key) = 32),
+    -- The end of the day and the longest window that was used in it: later than the end of
+    -- every row of the key, and written once a day, not with each of them.
     expires_at timestamptz NOT NULL,
     PRIMARY KEY (tenant, day)
 );
@@ -110,6 +112,13 @@ BEGIN
         OR (OLD.state = 'in_doubt' AND NEW.state IN ('invoking', 'completed', 'failed')))
     THEN
         RAISE EXCEPTION 'writ: intent % cannot move from % to %', OLD.id, OLD.state, NEW.state
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    -- What waits for a person goes on only if one has confirmed exactly what is on the row.
+    IF OLD.state = 'awaiting_confirmation' AND NEW.state = 'recorded' AND NOT EXISTS (
+        SELECT FROM decisions WHERE intent_id = OLD.id AND kind = 'confirm' AND commitment = OLD.commitment)
+    THEN
+        RAISE EXCEPTION 'writ: nobody has confirmed intent %', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     -- A key and its first use stand for as long as their generation does.

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+	"writ/intent"
+)
+
+// decisionFlags are the flags of writ confirm and writ deny.
+type decisionFlags struct{ principal, note string }
+
+func newConfirmCommand(p *program) *cobra.Command {
+	var f decisionFlags
+	cmd := &cobra.Command{
+		Use:   "confirm ID",
+		Short: "Let an intent that waits for a person go on",
+		Long: `Confirms an intent that waits for a person, as writ intent get shows it, so that it runs. The
+confirmation is used once and stands in the receipt. Who asked for the intent may not confirm
+it, and after its time nobody may.
+
+It returns when the confirmation is committed; writ intent watch follows the intent from there.
+
+Exit statuses: 0 confirmed, 1 infrastructure, 2 usage or no such intent, 3 too late or not
+yours to confirm, 7 it does not wait for a decision; the message says who decided before.`,
+		Example: `  writ intent list --state awaiting_confirmation
+  writ confirm 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --principal ada --note "two deliveries, asked the shop"
+  writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
+		Args: one("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.decide(cmd, args[0], f, "confirmed; it goes on without this command", (*writ.Client).Confirm)
+		},
+	}
+	f.register(cmd, "who confirms")
+	return cmd
+}
+
+func newDenyCommand(p *program) *cobra.Command {
+	var f decisionFlags
+	cmd := &cobra.Command{
+		Use:   "deny ID",
+		Short: "Refuse an intent that waits for a person",
+		Long: `Denies an intent that waits for a person: it is refused, with a receipt, and nothing is sent.
+Who asked for it may deny it too, and so take it back.
+
+Exit statuses: 0 denied, 1 infrastructure, 2 usage or no such intent, 3 too late, 7 it does not
+wait for a decision; the message says who decided before.`,
+		Example: `  writ deny 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --principal ada --note "sent twice by mistake"`,
+		Args:    one("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.decide(cmd, args[0], f, "denied; nothing was sent", (*writ.Client).Deny)
+		},
+	}
+	f.register(cmd, "who denies")
+	return cmd
+}
+
+func (f *decisionFlags) register(cmd *cobra.Command, who string) {
+	cmd.Flags().StringVar(&f.principal, "principal", "", "`name` of "+who+" (default: $WRIT_PRINCIPAL, else the name of the operating system's user)")
+	cmd.Flags().StringVar(&f.note, "note", "", "`text` that says why; at most 1,000 bytes on one line")
+}
+
+// decide records a person's decision and shows the intent as it stands then.
+func (p *program) decide(cmd *cobra.Command, text string, f decisionFlags, said string,
+	record func(*writ.Client, context.Context, intent.ID, writ.Decider) (writ.Intent, error),
+) error {
+	if !cmd.Flags().Changed("principal") {
+		f.principal = defaultPrincipal()
+	}
+	v, err := fetch(cmd.Context(), p, text, func(c *writ.Client, ctx context.Context, id intent.ID) (writ.Intent, error) {
+		return record(c, ctx, id, writ.Decider{Principal: f.principal, Note: f.note})
+	})
+	if err != nil {
+		return err
+	}
+	return p.print(v, func(w io.Writer) {
+		var b block
+		b.add("decision", said)
+		b.add("state", string(v.State))
+		b.add("effect", effectIn(v))
+		describe(&b, v)
+		b.write(w)
+	})
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+)
+
+// toolOrRequest is the rule of execute's arguments: a tool, with flags for the rest, or
+// --request, which is all of it.
+func toolOrRequest(cmd *cobra.Command, args []string) error {
+	if !cmd.Flags().Changed("request") {
+		return one("TOOL")(cmd, args)
+	}
+	mixed := len(args) > 0
+	for _, flag := range []string{"payload", "key", "tenant", "principal"} {
+		mixed = mixed || cmd.Flags().Changed(flag)
+	}
+	if mixed {
+		return fmt.Errorf("--request says everything about the request; leave out TOOL, --payload, --key, --tenant and --principal")
+	}
+	return nil
+}
+
+// request returns what is asked for: what --request says, or the tool and the flags.
+func (p *program) request(ctx context.Context, args []string, f executeFlags) (writ.Request, error) {
+	if len(args) == 1 {
+		payload, err := readPayload(ctx, f.payload, p.stdin)
+		return writ.Request{
+			Tool: args[0], Payload: payload, RequestKey: f.key, Tenant: f.tenant, Principal: f.principal, Service: serviceName,
+		}, err
+	}
+	text, err := wholeRequest.read(ctx, f.request, p.stdin)
+	if err != nil {
+		return writ.Request{}, err
+	}
+	r, err := writ.ParseRequest(text)
+	if err != nil {
+		return writ.Request{}, err
+	}
+	setDefault(&r.Tenant, writ.DefaultTenant)
+	setDefault(&r.Principal, f.principal)
+	setDefault(&r.Service, serviceName)
+	return r, nil
+}
+
+// serviceName is the service of requests that name none.
+const serviceName = "writ-cli"
+
+func setDefault(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+// againWith says how the same command names the request's key.
+func (f executeFlags) againWith(r writ.Request) string {
+	if f.request == "" {
+		return "--key " + shellWord(r.RequestKey)
+	}
+	return fmt.Sprintf(`"request_key":%s in the request`, quoted(r.RequestKey))
+}
+
+// quoted writes a request key, which is printable ASCII, as JSON.
+func quoted(key string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+}

@@ -1,0 +1,123 @@
+package writ
+
+import (
+	"context"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"writ/activities"
+	"writ/intent"
+	"writ/outbox"
+	"writ/workflows"
+)
+
+// Decider is the person who decides about an intent that waits for one.
+type Decider struct {
+	// Principal is who decides, in the grammar of names. Required.
+	Principal string
+	// Note says why, for whoever reads the receipt: at most 1,000 bytes of text without
+	// control characters. Optional.
+	Note string
+}
+
+// Decision is what a person decided about an intent.
+type Decision struct {
+	Kind      intent.DecisionKind `json:"kind"`
+	Principal string              `json:"principal"`
+	Note      string              `json:"note,omitempty"`
+	DecidedAt time.Time           `json:"decided_at"`
+}
+
+// Confirm lets an intent that waits for a person go on: it is bound to exactly what is on
+// the intent's row, is used once, and is in the receipt. The intent is returned as it stands
+// when the decision is committed; it runs whatever becomes of the caller.
+//
+// The error has code self_confirmation if the decider asked for the intent itself,
+// confirmation_expired if it is too late, and not_awaiting_confirmation if the intent does
+// not wait, or no longer does; it then says who decided what.
+func (c *Client) Confirm(ctx context.Context, id intent.ID, by Decider) (Intent, error) {
+	if err := by.check(); err != nil {
+		return Intent{}, err
+	}
+	row, err := c.store.Confirm(ctx, id, outbox.Decider(by))
+	return c.decided(ctx, row, err)
+}
+
+// Deny ends an intent that waits for a person: it is refused, with a receipt, and nothing is
+// sent. Whoever asked for it may deny it too. The other errors are those of Confirm.
+func (c *Client) Deny(ctx context.Context, id intent.ID, by Decider) (Intent, error) {
+	if err := by.check(); err != nil {
+		return Intent{}, err
+	}
+	row, err := c.store.Load(ctx, id)
+	if err != nil {
+		return Intent{}, err
+	}
+	refusal, err := activities.Denial(row, outbox.Decider(by))
+	if err != nil {
+		return Intent{}, err
+	}
+	row, err = c.store.Deny(ctx, refusal, outbox.Decider(by), activities.Seal)
+	return c.decided(ctx, row, err)
+}
+
+// wakeTimeout is how long a decision that is committed waits for Temporal to hear of it.
+const wakeTimeout = 5 * time.Second
+
+// decided starts the workflow of an intent that was just decided on: a confirmed one goes
+// on, and the end of a denied one is shown in Temporal. If that fails, recovery starts the
+// confirmed one, because it is due.
+func (c *Client) decided(ctx context.Context, row outbox.Row, err error) (Intent, error) {
+	if err != nil {
+		return Intent{}, err
+	}
+	wake, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	labels := activities.Labels{Tool: row.Tool, Tenant: row.Tenant, RequestKey: row.RequestKey}
+	in := activities.Input{IntentID: row.ID, Traceparent: row.Traceparent}
+	if _, err := c.temporal.ExecuteWorkflow(wake, workflows.StartOptions(row.ID, row.TaskQueue, labels), workflows.Type, in); err != nil {
+		c.log.Warn("a decision is committed, and Temporal has not heard of it; recovery goes on with the intent", "intent_id", row.ID.String(), "error", err)
+	}
+	return c.view(ctx, row)
+}
+
+// maxNote bounds Decider.Note in bytes.
+const maxNote = 1000
+
+func (d Decider) check() error {
+	if d.Principal == "" {
+		return intent.Errorf(intent.CodeUnauthenticated, "the decision names no principal; say who decides")
+	}
+	if err := intent.CheckName("principal", d.Principal); err != nil {
+		return err
+	}
+	if len(d.Note) > maxNote {
+		return intent.Errorf(intent.CodeInvalidNote, "the note has %d bytes and %d are allowed; shorten it", len(d.Note), maxNote)
+	}
+	if !utf8.ValidString(d.Note) {
+		return intent.Errorf(intent.CodeInvalidNote, "the note is not UTF-8; encode it so")
+	}
+	for at, r := range d.Note {
+		if unicode.IsControl(r) {
+			return intent.Errorf(intent.CodeInvalidNote, "the note has a control character at byte %d; write it on one line", at)
+		}
+	}
+	return nil
+}
+
+// decisions returns what people decided about an intent that had to be confirmed.
+func (c *Client) decisions(ctx context.Context, row outbox.Row) ([]Decision, error) {
+	if row.ConfirmBy.IsZero() {
+		return nil, nil
+	}
+	recorded, err := c.store.Decisions(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Decision, len(recorded))
+	for i, d := range recorded {
+		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, DecidedAt: d.DecidedAt}
+	}
+	return list, nil
+}

@@ -1,0 +1,148 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// Decision is what a person decided about an intent.
+type Decision struct {
+	// Number counts the decisions on the intent from 1.
+	Number    int
+	Kind      intent.DecisionKind
+	Principal string
+	// Note is the person's own words; it may be empty.
+	Note string
+	// Commitment is the one of what was decided on.
+	Commitment intent.Digest
+	DecidedAt  time.Time
+}
+
+// told says who decided what, and when.
+func (d Decision) told() string {
+	verb := string(d.Kind)
+	switch d.Kind {
+	case intent.Confirm:
+		verb = "confirmed it"
+	case intent.Deny:
+		verb = "denied it"
+	}
+	return fmt.Sprintf("%s %s at %s", d.Principal, verb, d.DecidedAt.Format(time.RFC3339))
+}
+
+// Decider is who decides, in the grammar of names, and why.
+type Decider struct{ Principal, Note string }
+
+// Confirm lets an intent that waits for a person go on, in one flushed commit with the
+// decision, and returns its row. A confirmation is used once. The errors that are answers
+// are self_confirmation for the principal that asked for the intent, confirmation_expired,
+// and not_awaiting_confirmation, which says who decided before.
+func (s *Store) Confirm(ctx context.Context, id intent.ID, by Decider) (Row, error) {
+	var row Row
+	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
+		if row, err = lockUndecided(ctx, tx, id); err != nil {
+			return err
+		}
+		if by.Principal == row.Principal {
+			return intent.Errorf(intent.CodeSelfConfirmation, "%s asked for intent %s and may not confirm it; somebody else has to", by.Principal, id)
+		}
+		if err := insertDecision(ctx, tx, row, intent.Confirm, by); err != nil {
+			return err
+		}
+		const statement = `
+			UPDATE intents SET version = version + 1, state = 'recorded', due_at = writ_now() WHERE id = $1 AND version = $2`
+		if _, err := tx.Exec(ctx, statement, id[:], row.Version); err != nil {
+			return err
+		}
+		row, err = load(ctx, tx, id)
+		return err
+	})
+	return row, err
+}
+
+// Deny ends an intent that waits for a person, in one flushed commit with the decision and
+// the receipt, and returns its row. Whoever asked for the intent may deny it: that takes it
+// back. The errors that are answers are those of Confirm.
+func (s *Store) Deny(ctx context.Context, r Refusal, by Decider, seal Seal) (Row, error) {
+	var row Row
+	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
+		if row, err = lockUndecided(ctx, tx, r.ID); err != nil {
+			return err
+		}
+		if err := insertDecision(ctx, tx, row, intent.Deny, by); err != nil {
+			return err
+		}
+		return refuse(ctx, tx, &row, r, seal)
+	})
+	return row, err
+}
+
+// lockUndecided returns the locked row of an intent that waits for a person and may still be
+// decided on.
+func lockUndecided(ctx context.Context, tx pgx.Tx, id intent.ID) (Row, error) {
+	row, err := lockRow(ctx, tx, id)
+	switch {
+	case err != nil:
+		return Row{}, err
+	case row.State != intent.AwaitingConfirmation:
+		return Row{}, notAwaiting(ctx, tx, row)
+	case row.Next().Kind != intent.Stop:
+		return Row{}, intent.Errorf(intent.CodeConfirmationExpired,
+			"intent %s had to be confirmed by %s, so it is refused; ask with a new key if it is still wanted", id, row.ConfirmBy.Format(time.RFC3339))
+	}
+	return row, nil
+}
+
+// notAwaiting says why the intent does not wait for a decision.
+func notAwaiting(ctx context.Context, tx pgx.Tx, row Row) error {
+	list, err := decisions(ctx, tx, row.ID)
+	if err != nil {
+		return err
+	}
+	why := ""
+	for _, d := range list {
+		why += ": " + d.told()
+	}
+	return intent.Errorf(intent.CodeNotAwaiting, "intent %s is %s and does not wait for a decision%s; nothing was changed", row.ID, row.State, why)
+}
+
+func insertDecision(ctx context.Context, tx pgx.Tx, row Row, kind intent.DecisionKind, by Decider) error {
+	const statement = `
+		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, decided_at)
+		SELECT $1, 1 + count(*), $2, $3, $4, $5, writ_now() FROM decisions WHERE intent_id = $1`
+	_, err := tx.Exec(ctx, statement, row.ID[:], string(kind), by.Principal, by.Note, row.Commitment[:])
+	return err
+}
+
+// Decisions returns what people decided about the intent, oldest first.
+func (s *Store) Decisions(ctx context.Context, id intent.ID) ([]Decision, error) {
+	list, err := decisions(ctx, s.pool, id)
+	return list, DatabaseError(err)
+}
+
+// Decisions is [Store.Decisions] within the transaction of a [Seal].
+func Decisions(ctx context.Context, tx pgx.Tx, id intent.ID) ([]Decision, error) {
+	return decisions(ctx, tx, id)
+}
+
+func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error) {
+	const query = `
+		SELECT number, kind, principal, note, commitment, decided_at FROM decisions WHERE intent_id = $1 ORDER BY number`
+	rows, err := q.Query(ctx, query, id[:])
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Decision, error) {
+		var d Decision
+		var commitment []byte
+		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.DecidedAt)
+		copy(d.Commitment[:], commitment)
+		d.DecidedAt = d.DecidedAt.UTC()
+		return d, err
+	})
+}
