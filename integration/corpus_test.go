@@ -120,7 +120,7 @@ func (w *world) throughTheCommandLine(t *testing.T, file string, c intake.Case) 
 		writ.Execution
 		Error *struct {
 			Code   string
-			Offset int64
+			Offset *int64 // absent where a byte has no meaning
 		}
 	}
 	if err == nil {
@@ -129,8 +129,10 @@ func (w *world) throughTheCommandLine(t *testing.T, file string, c intake.Case) 
 	switch {
 	case err != nil:
 		t.Errorf("%s: status %d, %v\n%s", c.Name, status, err, p.transcript())
+	case said.Error != nil && said.Error.Offset == nil:
+		return answer{code: said.Error.Code, offset: -1}
 	case said.Error != nil:
-		return answer{code: said.Error.Code, offset: said.Error.Offset}
+		return answer{code: said.Error.Code, offset: *said.Error.Offset}
 	case said.Answer == nil:
 		t.Errorf("%s: no answer\n%s", c.Name, p.transcript())
 	default:
