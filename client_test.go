@@ -28,9 +28,14 @@ type fakeTemporal struct {
 	runs          []func() (workflows.Result, error)
 	started       []client.StartWorkflowOptions
 	inputs        []activities.Input
+	// refuse is what every start fails with; nil: none does.
+	refuse error
 }
 
 func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
+	if f.refuse != nil {
+		return nil, f.refuse
+	}
 	run := f.runs[min(len(f.started), len(f.runs)-1)]
 	f.started = append(f.started, o)
 	f.inputs = append(f.inputs, args[0].(activities.Input))
@@ -59,13 +64,16 @@ func newEngine(t *testing.T) engine {
 	return newEngineOver(t, pgtest.Schema(t))
 }
 
-func newEngineOver(t *testing.T, url string) engine {
+func newEngineOver(t *testing.T, url string, change ...func(*tools.Spec)) engine {
 	t.Helper()
 	if err := outbox.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	pool, _ := pgtest.Pool(t, url)
 	spec := tools.Spec{Name: "payments.capture", SideEffectful: true, Idempotent: true}
+	for _, c := range change {
+		c(&spec)
+	}
 	registry, err := tools.NewRegistry(tools.New(spec, func(context.Context, tools.Invocation) (tools.Result, error) {
 		return tools.JSON(map[string]bool{"captured": true})
 	}))

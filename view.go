@@ -143,7 +143,7 @@ func (c *Client) ended(ctx context.Context, row outbox.Row) (Execution, error) {
 		e.Answer = answerOf(*answer, body)
 	}
 	// Only the engine gives an applied attempt a code.
-	if applied, ok := row.Applied(); ok && applied.Code != "" {
+	if applied, ok := row.Applied(); ok && applied.Code != "" && row.State == intent.Completed {
 		if e.Answer == nil {
 			e.Answer = new(Answer)
 		}

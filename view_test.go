@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"writ/intent"
+	"writ/internal/pgtest"
 	"writ/outbox"
+	"writ/tools"
 )
 
 func TestOnlyACompletedIntentIsNoError(t *testing.T) {
@@ -46,6 +48,23 @@ func TestOnlyACompletedIntentIsNoError(t *testing.T) {
 	}
 	if err := endError(Intent{State: "paused"}); err == nil {
 		t.Error("a state of a later release is taken for completed")
+	}
+}
+
+func TestAnAnswerThatIsNotWhatWasPromisedIsNoErrorAndSaysSo(t *testing.T) {
+	t.Parallel()
+	promised := Request{Tool: "payments.capture", RequestKey: "order-1", Principal: "till-7"}
+	for schema, problem := range map[string]string{
+		`{"required":["captured"]}`: "",
+		`{"required":["id"]}`:       `the answer is not what the tool's spec promises: it must have the member "id"`,
+	} {
+		e := newEngineOver(t, pgtest.Schema(t), func(s *tools.Spec) { s.OutputSchema = json.RawMessage(schema) })
+		e.accept(t, promised)
+		e.complete(t, promised)
+		x, err := e.Execute(t.Context(), promised)
+		if err != nil || x.Intent.State != intent.Completed || x.Answer == nil || string(x.Answer.JSON) != `{"captured":true}` || x.Answer.Problem != problem {
+			t.Errorf("%s: %+v, %v", schema, x.Answer, err)
+		}
 	}
 }
 

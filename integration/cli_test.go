@@ -21,7 +21,7 @@ func TestBadInputIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"a member twice":       {action{capture.tool, `{"amount":"1.00","amount":"2.00"}`}, intent.CodeDuplicateMember},
 		"no object":            {action{capture.tool, `[1]`}, intent.CodePayloadNotObject},
 		"more after it":        {action{capture.tool, capture.payload + `{}`}, intent.CodeTrailingData},
-		"not the tool's":       {action{capture.tool, `{"payment_id":"pay_1"}`}, intent.CodeInvalidPayload},
+		"not the tool's":       {action{capture.tool, `{"payment_id":"pay_1"}`}, intent.CodeInputSchema},
 		"a misspelt tool":      {action{"payments.captuer", capture.payload}, intent.CodeUnknownTool},
 		"a tool that looks so": {action{"payments.сapture", capture.payload}, intent.CodeInvalidName}, // a Cyrillic с
 	} {

@@ -56,6 +56,10 @@ func TestAReceiptIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*receipts.Receipt){
 		"completed": func(*receipts.Receipt) {},
+		"a repeat that a person confirmed": func(r *receipts.Receipt) {
+			r.SuspectedDuplicateOf = intent.IntentID("acme", "order-4710")
+			r.Decisions = []receipts.Decision{{Kind: intent.Confirm, Principal: "eve", Note: "two <deliveries>", Commitment: intent.Digest{2}, DecidedAt: r.CreatedAt}}
+		},
 		"refused, nothing was run": func(r *receipts.Receipt) {
 			r.State, r.Outcome, r.Attempts = intent.Refused, intent.NotApplied, []receipts.Attempt{}
 			r.ResultDigest, r.MediaType = nil, ""

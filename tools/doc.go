@@ -12,6 +12,9 @@
 // Any other error of a side-effectful tool, a panic and a passed deadline count as
 // unknown: the engine assumes the worst that is consistent with what it saw.
 //
+// A spec may say what a payload and a result must be, as JSON Schema; see [Schema]. A payload is
+// checked before anything is written, a result after the effect, which it never hides.
+//
 // The class of a tool follows from its spec (see [Spec.Class]) and decides what happens
 // when an outcome is unknown: a read is run again, a keyed tool is sent again with the
 // same idempotency key while the provider surely remembers it, an opaque tool is never

@@ -92,15 +92,23 @@ func (s *Schema) Validate(doc []byte) error {
 // "string".
 func (s *Schema) WantsObject() bool { return s != nil && s.wantsObject }
 
-func wantsObject(s *jsonschema.Schema) bool {
-	if s == nil {
-		return false
-	}
-	if s.Types != nil {
-		names := s.Types.ToStrings()
-		if slices.Contains(names, "object") && !slices.Contains(names, "string") {
-			return true
+// wantsObject looks at what every value must satisfy: the root, what it refers to, and
+// their allOf.
+func wantsObject(root *jsonschema.Schema) bool {
+	seen := map[*jsonschema.Schema]bool{}
+	var wants func(*jsonschema.Schema) bool
+	wants = func(s *jsonschema.Schema) bool {
+		if s == nil || seen[s] {
+			return false
 		}
+		seen[s] = true
+		if s.Types != nil {
+			names := s.Types.ToStrings()
+			if slices.Contains(names, "object") && !slices.Contains(names, "string") {
+				return true
+			}
+		}
+		return wants(s.Ref) || slices.ContainsFunc(s.AllOf, wants)
 	}
-	return wantsObject(s.Ref) || slices.ContainsFunc(s.AllOf, wantsObject)
+	return wants(root)
 }

@@ -28,7 +28,7 @@ type executeFlags struct {
 func newExecuteCommand(p *program) *cobra.Command {
 	var f executeFlags
 	cmd := &cobra.Command{
-		Use:   "execute {TOOL | --request JSON}",
+		Use:   "execute [TOOL]",
 		Short: "Run a tool once and wait for its receipt",
 		Long: `Asks for one run of a tool and waits for its end.
 
@@ -136,7 +136,7 @@ func (p *program) execute(ctx context.Context, args []string, f executeFlags) er
 			return err
 		}
 	}
-	again := "the same command with " + f.againWith(request) + " is safe: it joins this intent"
+	again := f.joins(request)
 	if f.detach {
 		return p.submit(ctx, client, request, again)
 	}

@@ -48,6 +48,7 @@ type failure struct {
 		Message  string `json:"message"`
 		Effect   string `json:"effect"`
 		TryAgain bool   `json:"try_again"`
+		Offset   *int64 `json:"offset"`
 	} `json:"error"`
 	Intent struct {
 		ID         string `json:"id"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"writ"
@@ -67,6 +68,7 @@ func TestAnAnswerIsShownAsFarAsItCanBeRead(t *testing.T) {
 		{&writ.Answer{MediaType: "application/json", JSON: json.RawMessage(`{"a":1}`)}, `{"a":1}`},
 		{&writ.Answer{MediaType: "text/plain", Body: []byte("done")}, "done"},
 		{&writ.Answer{MediaType: "text/plain"}, "empty, text/plain"},
+		{&writ.Answer{Problem: "it is empty"}, "empty"},
 		{&writ.Answer{MediaType: "image/png", Body: []byte{0x89, 'P', 0xff}}, "3 bytes of image/png; -o json has them in base64"},
 		{&writ.Answer{MediaType: "text/plain", Body: bytes.Repeat([]byte("x"), longestTextAnswer+1)}, "4097 bytes of text/plain; -o json has them in base64"},
 	} {
@@ -76,17 +78,29 @@ func TestAnAnswerIsShownAsFarAsItCanBeRead(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatIsNotWhatWasPromisedIsShownWithItsProblem(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	answer := &writ.Answer{MediaType: "application/json", JSON: json.RawMessage(`{"a":1}`), Problem: "/a: must be a string"}
+	writeExecution(&text, writ.Execution{Intent: writ.Intent{State: intent.Completed}, Answer: answer})
+	for _, want := range []string{`{"a":1}`, "problem", "/a: must be a string", "happened"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("does not say %q:\n%s", want, text.String())
+		}
+	}
+}
+
 func TestAnOpenEndSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
 	known := writ.Execution{Intent: writ.Intent{ID: intent.IntentID("default", "order-1"), RequestKey: "order-1"}}
-	again := joins(writ.Request{RequestKey: "order-1"})
+	again := executeFlags{}.joins(writ.Request{RequestKey: "order-1"})
 	for name, c := range map[string]struct {
 		of   executionError
 		code intent.Code
 		want []string
 		not  string
 	}{
-		"own key":   {executionError{execution: known, again: again}, intent.CodeNotYetKnown, []string{"writ intent get " + known.Intent.ID.String(), "the same command with --key 'order-1' is safe"}, "do not repeat"},
+		"own key":   {executionError{execution: known, again: again}, intent.CodeNotYetKnown, []string{"writ intent get " + known.Intent.ID.String(), "the same command with --key order-1 is safe"}, "do not repeat"},
 		"in doubt":  {executionError{execution: known, again: again}, intent.CodeInDoubt, []string{"writ intent get"}, "is safe"},
 		"failed":    {executionError{execution: known, again: again}, intent.CodeFailed, nil, "writ intent get"},
 		"no intent": {executionError{}, intent.CodeDatabaseUnavailable, nil, "writ intent get"},

@@ -59,7 +59,7 @@ func (in input) read(ctx context.Context, argument string, stdin io.Reader) ([]b
 
 func (in input) readFile(path string) ([]byte, error) {
 	if path == "" {
-		return nil, usage(in.flag + " @ names no file; write @FILE, or - for standard input")
+		return nil, usage("%s @ names no file; write @FILE, or - for standard input", in.flag)
 	}
 	file, err := os.Open(path)
 	if err != nil {

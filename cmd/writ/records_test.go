@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -124,7 +125,8 @@ func TestToolsAreListedAndShownAsTheyWerePublished(t *testing.T) {
 		t.Error("an empty list must be []")
 	}
 	store.publish(t, tools.Spec{Name: "payments.capture", Description: "Captures\x1b[2J a payment.", SideEffectful: true, Idempotent: true,
-		Provider: "sandbox", Retryable: true, Timeout: 10 * time.Second})
+		Provider: "sandbox", Retryable: true, Timeout: 10 * time.Second,
+		InputSchema: json.RawMessage(`{"required": ["amount"], "properties": {"amount": {"pattern": "^<[0-9]+>$"}}}`)})
 	store.publish(t, tools.Spec{Name: "echo"})
 
 	command(t, "tools", "list", "-o", "json", "--database-url", store.url).document(t, &list)
@@ -145,7 +147,8 @@ func TestToolsAreListedAndShownAsTheyWerePublished(t *testing.T) {
 		t.Errorf("shown: %+v", shown)
 	}
 	text = command(t, "tools", "show", "payments.capture", "--database-url", store.url).stdout
-	for _, want := range []string{"assumed 2m0s: the spec does not say", "keyed: sent again with the same idempotency key", "at most 10s", "sandbox"} {
+	for _, want := range []string{"assumed 2m0s: the spec does not say", "keyed: sent again with the same idempotency key", "at most 10s", "sandbox",
+		`{"properties":{"amount":{"pattern":"^<[0-9]+>$"}},"required":["amount"]}`, "output            anything"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("text does not say %q:\n%s", want, text)
 		}

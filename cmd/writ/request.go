@@ -60,9 +60,14 @@ func setDefault(field *string, value string) {
 // againWith says how the same command names the request's key.
 func (f executeFlags) againWith(r writ.Request) string {
 	if f.request == "" {
-		return "--key " + shellWord(r.RequestKey)
+		return "--key " + plainWord(r.RequestKey)
 	}
 	return fmt.Sprintf(`"request_key":%s in the request`, quoted(r.RequestKey))
+}
+
+// joins says what the same request again does.
+func (f executeFlags) joins(r writ.Request) string {
+	return "the same command with " + f.againWith(r) + " is safe: it joins this intent"
 }
 
 // quoted writes a request key, which is printable ASCII, as JSON.
