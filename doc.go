@@ -21,6 +21,8 @@
 //	the request names no principal                       unauthenticated        not_applied
 //	the request key names another action                 idempotency_conflict   not_applied
 //	policy said no                                       policy_denied, …       not_applied
+//	it repeats another request, and the tool refuses     duplicate_suspected    not_applied
+//	it waits for a person to confirm it                  confirmation_required  not_applied
 //	every attempt provably had no effect                 failed                 not_applied
 //	the effect may have happened; nothing more is sent   in_doubt               unknown
 //	the caller stopped waiting                           not_yet_known          unknown

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"testing"
 
 	"go.temporal.io/sdk/client"
@@ -32,25 +33,28 @@ func (w *world) dial(t testing.TB) *writ.Client {
 }
 
 // host runs a worker with the test's own tools in this process and returns when it polls.
-func (w *world) host(t testing.TB, list ...tools.Tool) {
+// The worker stops when the test ends, or before that with what is returned.
+func (w *world) host(t testing.TB, list ...tools.Tool) (stop func()) {
 	t.Helper()
 	worker, err := writ.NewWorker(t.Context(), writ.WorkerConfig{Config: w.config(), TaskQueue: w.name}, list...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- worker.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("the worker ended: %v", err)
 		}
 	})
+	t.Cleanup(stop)
 	select {
 	case <-worker.Ready():
 	case err := <-ended:
 		ended <- err
 		t.Fatalf("the worker did not start: %v", err)
 	}
+	return stop
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -252,4 +253,52 @@ func canonical(t *testing.T, src string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// Every form that the source makes a digest of must be pinned: what was stored with it can
+// never be found again under another one.
+func TestEveryFormInTheSourceIsPinned(t *testing.T) {
+	t.Parallel()
+	pinned := map[string]bool{}
+	for _, p := range pins(t) {
+		form, _, _ := strings.Cut(strings.TrimPrefix(p.preimage, "writ/"), "/v1\n")
+		pinned[form] = true
+	}
+	found := map[string]bool{}
+	for _, form := range formsInSource(t) {
+		found[form] = true
+		if !pinned[form] {
+			t.Errorf("the form %q has no pin in %s", form, "testdata/digests.golden")
+		}
+	}
+	for form := range pinned {
+		if !found[form] {
+			t.Errorf("the form %q is pinned, and the source has no such form", form)
+		}
+	}
+}
+
+// formsInSource are the names of all forms in this package: the argument of digestOf, and
+// what stands between "writ/" and the version where the line is written out.
+func formsInSource(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	form := regexp.MustCompile(`(?:digestOf\("|"writ/)([^"/]+)(?:"|/v\d+\\n")`)
+	var forms []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range form.FindAllSubmatch(text, -1) {
+			forms = append(forms, string(match[1]))
+		}
+	}
+	return forms
 }

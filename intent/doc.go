@@ -2,7 +2,8 @@
 // one identity and its effect happens once. It does no I/O, reads no clock and draws no
 // random number; whatever it needs of the world is an argument.
 //
-//   - [Canonicalize] and [CanonicalPayload] give every JSON value one sequence of bytes.
+//   - [Canonicalize] and [ReadPayload] give every JSON value one sequence of bytes; [ReadEnvelope]
+//     takes the request around a payload apart, by exact names.
 //   - [IntentID], [DeriveKey], [Fingerprint] and [Commitment] derive identity from those
 //     bytes: which requests are the same action, and what exactly was authorized.
 //   - [Next] decides the next step of an intent from its whole [Record]; [CanMove] says
@@ -16,6 +17,7 @@
 //	input is not acceptable JSON           invalid_json, invalid_utf8, lone_surrogate, duplicate_member,
 //	                                       trailing_data, too_deep, number_too_long, number_out_of_range
 //	payload over the limit, not an object  payload_too_large, payload_not_object
+//	a request that is not exact            unknown_member, duplicate_member, invalid_request
 //	a name, a request key, an intent's id  invalid_name, invalid_request_key, reserved_request_key,
 //	                                       invalid_intent_id
 //

@@ -51,7 +51,10 @@ func ReadEnvelope(v Value, what string, known []string) (Envelope, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, src.syntaxError(dec.InputOffset(), err)
 	}
-	return e, src.endsAt(dec.InputOffset())
+	if err := src.endsAt(dec.InputOffset()); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // admit returns the name of a member, unless there must not be one of that name.

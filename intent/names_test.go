@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"pgregory.net/rapid"
 
 	"writ/intent"
 )
@@ -91,4 +92,53 @@ func TestOnlyWritMintsKeysOfTheReservedNamespace(t *testing.T) {
 	} {
 		wantRefusal(t, intent.CheckRequestKey(bad), intent.CodeReservedRequestKey, 0)
 	}
+}
+
+// Most texts that are drawn here are nearly right, which random bytes seldom are.
+func TestNamesAndKeysAreExactlyThoseOfTheirGrammar(t *testing.T) {
+	t.Parallel()
+	text := rapid.OneOf(
+		rapid.StringMatching(`[A-Za-z0-9._:@/-]{0,6}`),
+		rapid.StringMatching(`[ -~]{0,4}`),
+		rapid.StringMatching(`(writ:auto:)?[0-9a-fA-F]{8}(-[0-9a-f]{4}){2,3}-[0-9a-f]{12}`),
+		rapid.StringMatching(`[Ww]rit:[a-z:]{0,5}`),
+		rapid.StringMatching(`[0-9a-f]{63,65}`),
+		rapid.StringOfN(rapid.SampledFrom([]rune("a.")), 254, 257, -1),
+		rapid.String(),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 4), func(b []byte) string { return "a" + string(b) + "a" }),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		checkGrammars(t, text.Draw(t, "text"), func(err error) {
+			if e, ok := err.(*intent.Error); !ok || e.Effect != intent.NotApplied || e.TryAgain {
+				t.Errorf("%#v", err)
+			}
+		})
+	})
+}
+
+// Two keys are two intents, and every part of a derived key tells it from others.
+func TestAnIdentityDependsOnEveryPart(t *testing.T) {
+	t.Parallel()
+	name := rapid.StringMatching(`[a-c]([.:/]?[a-c]){0,2}`)
+	key := rapid.StringMatching(`[ "\\a-b]{1,3}`)
+	rapid.Check(t, func(t *rapid.T) {
+		type identity struct {
+			tenant, tool, key string
+			generation        int
+		}
+		draw := func(which string) identity {
+			return identity{name.Draw(t, which+" tenant"), name.Draw(t, which+" tool"), key.Draw(t, which+" key"), rapid.IntRange(1, 2).Draw(t, which)}
+		}
+		a, b := draw("first"), draw("second")
+		derive := func(i identity) intent.IdempotencyKey {
+			return intent.DeriveKey(i.tenant, i.tool, intent.RequestKey(i.key), i.generation)
+		}
+		if (a == b) != (derive(a) == derive(b)) {
+			t.Errorf("%+v has the key %s and %+v has %s", a, derive(a), b, derive(b))
+		}
+		first, second := intent.IntentID(a.tenant, intent.RequestKey(a.key)), intent.IntentID(b.tenant, intent.RequestKey(b.key))
+		if (a.tenant == b.tenant && a.key == b.key) != (first == second) {
+			t.Errorf("%+v is %s and %+v is %s", a, first, b, second)
+		}
+	})
 }

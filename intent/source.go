@@ -52,14 +52,11 @@ func inString(content, literal []byte, offset int64) source {
 }
 
 // spelled returns where in the valid JSON string literal the byte stands that is number at
-// of what the literal means. A byte inside a character is where the character begins.
+// of what the literal means; it begins a character.
 func spelled(literal []byte, at int64) int64 {
 	raw, meant := len(`"`), int64(0)
 	for meant < at && raw < len(literal)-len(`"`) {
 		size, means := character(literal[raw:])
-		if meant+means > at {
-			break
-		}
 		raw, meant = raw+size, meant+means
 	}
 	return int64(raw)

@@ -69,6 +69,8 @@ func (p *program) decide(cmd *cobra.Command, text string, f decisionFlags, said 
 ) error {
 	if !cmd.Flags().Changed("principal") {
 		f.principal = defaultPrincipal()
+	} else if err := intent.CheckName("principal", f.principal); err != nil {
+		return err
 	}
 	v, err := fetch(cmd.Context(), p, text, func(c *writ.Client, ctx context.Context, id intent.ID) (writ.Intent, error) {
 		return record(c, ctx, id, writ.Decider{Principal: f.principal, Note: f.note})

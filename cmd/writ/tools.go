@@ -30,7 +30,8 @@ func newToolsCommand(p *program) *cobra.Command {
 		Use:   "show NAME",
 		Short: "Show how a tool behaves and what its provider promises",
 		Long: `Shows the published spec of a tool: what is done when an outcome is unknown, how often it is
-tried, how long the provider remembers an idempotency key, and the JSON Schemas of payload and answer.`,
+tried, how long the provider remembers an idempotency key, and the JSON Schemas of payload and
+answer.`,
 		Example: `  writ tools show payments.capture
   writ tools show payments.capture -o json | jq .behaviour.input_schema`,
 		Args: one("NAME"),
