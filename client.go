@@ -36,6 +36,15 @@ func Dial(_ context.Context, cfg Config) (*Client, error) {
 	return &Client{connection: conn, store: outbox.New(conn.pool), maxPayload: cfg.withDefaults().MaxPayload}, nil
 }
 
+// MaxPayload is the size in bytes that a payload may have for this client.
+func (c *Client) MaxPayload() int { return c.maxPayload }
+
+// Check is Request.Check under the client's own limit of payloads.
+func (c *Client) Check(r Request) error {
+	_, err := r.prepare(false, c.maxPayload)
+	return err
+}
+
 // Close closes the connections. Intents that were accepted go on.
 func (c *Client) Close() { c.close() }
 
@@ -88,6 +97,7 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 			return outbox.Row{}, c.unanswered(ctx, p, err)
 		}
 		if accepted.Rejection != nil && accepted.Rejection.Of == p.request.Mark() {
+			c.unstage(ctx, p)
 			return outbox.Row{}, accepted.Rejection.Error()
 		}
 	}
@@ -134,6 +144,7 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 		err = run.Get(ctx, &result)
 		switch {
 		case err == nil && result.Rejection != nil && result.Rejection.Of == p.request.Mark():
+			c.unstage(ctx, p)
 			return outbox.Row{}, result.Rejection.Error()
 		case err != nil && !interrupted(err):
 			return outbox.Row{}, c.unanswered(ctx, p, err)
@@ -209,6 +220,16 @@ func (c *Client) stage(ctx context.Context, p prepared) (prepared, error) {
 	return p, nil
 }
 
+// unstage drops the payload of a request that was rejected. If that fails, recovery drops it.
+func (c *Client) unstage(ctx context.Context, p prepared) {
+	if p.request.PayloadRef == nil {
+		return
+	}
+	if err := c.store.Unstage(ctx, p.id, *p.request.PayloadRef); err != nil {
+		c.log.Warn("the payload of a rejected request stays until recovery drops it", "intent_id", p.id.String(), "error", err)
+	}
+}
+
 // acceptanceCheck is how long a caller that stopped waiting is kept to learn whether its
 // request was accepted.
 const acceptanceCheck = 2 * time.Second
@@ -224,19 +245,28 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	defer cancel()
 	row, err := c.store.Load(check, p.id)
 	var known string
-	switch mine := err == nil && p.request.SameAs(row) == nil; {
+	mine := err == nil && p.request.SameAs(row) == nil
+	switch {
 	case mine && row.Next().Kind == intent.Stop:
 		known = fmt.Sprintf("intent %s is %s by now; request key %q again returns its end", p.id, row.State, p.request.RequestKey)
 	case mine:
 		known = fmt.Sprintf("intent %s was accepted and goes on (%s); request key %q again waits for its end", p.id, row.State, p.request.RequestKey)
 	default:
-		known = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe", p.request.RequestKey)
+		known = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe, and `writ doctor` shows whether a worker polls for it",
+			p.request.RequestKey)
 	}
 	if code == intent.CodeTemporalUnavailable {
 		known += ": " + cause.Error()
 	}
+	var namespace *serviceerror.NamespaceNotFound
+	if errors.As(cause, &namespace) {
+		known += "; TEMPORAL_NAMESPACE names it"
+	}
 	e := intent.Errorf(code, "%s", known)
 	e.Cause = cause
+	if mine {
+		e = provenBy(row.State, e)
+	}
 	return e
 }
 

@@ -317,3 +317,28 @@ func TestAnIntentIsShownWithWhatHappensNext(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
+
+func TestACallerLearnsItsIntentAlsoIfTheRestOfItCannotBeRead(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	hide := func(from, to string) {
+		t.Helper()
+		if _, err := e.pool.Exec(t.Context(), `ALTER TABLE `+from+` RENAME TO `+to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.accept(t, capture)
+	hide("blobs", "away")
+	accepted, err := e.Submit(t.Context(), capture)
+	var failure *Error
+	if !errors.As(err, &failure) || failure.Effect != intent.Unknown || accepted.RequestKey != "order-4711" || accepted.ID.IsZero() || accepted.State != intent.Recorded {
+		t.Errorf("submitted: %+v, %v", accepted, err)
+	}
+	hide("away", "blobs")
+	e.complete(t, capture)
+	hide("blobs", "away")
+	done, err := e.Execute(t.Context(), capture)
+	if !errors.As(err, &failure) || failure.Effect != intent.Applied || !strings.Contains(failure.Message, "completed") || done.Intent.RequestKey != "order-4711" || done.Intent.State != intent.Completed {
+		t.Errorf("executed: %+v, %v", done.Intent, err)
+	}
+}

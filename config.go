@@ -54,7 +54,7 @@ func checkLimit(what string, limit, most int) error {
 func FromEnvironment() (Config, error) {
 	temporal, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
-		return Config{}, intent.Errorf(intent.CodeInvalidConfig, "Temporal's environment configuration cannot be used: %w", err)
+		return Config{}, intent.Errorf(intent.CodeInvalidConfig, "Temporal's environment configuration cannot be used, correct the TEMPORAL_* variables: %w", err)
 	}
 	cfg := Config{DatabaseURL: os.Getenv("DATABASE_URL"), Temporal: temporal}
 	if text := os.Getenv("WRIT_MAX_PAYLOAD"); text != "" {

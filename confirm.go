@@ -99,8 +99,8 @@ func (d Decider) check() error {
 		return intent.Errorf(intent.CodeInvalidNote, "the note is not UTF-8; encode it so")
 	}
 	for at, r := range d.Note {
-		if unicode.IsControl(r) {
-			return intent.Errorf(intent.CodeInvalidNote, "the note has a control character at byte %d; write it on one line", at)
+		if !unicode.IsPrint(r) { // also what breaks a line, or turns its direction
+			return intent.Errorf(intent.CodeInvalidNote, "the note has a character at byte %d that does not print; write it on one line", at)
 		}
 	}
 	return nil

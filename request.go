@@ -49,7 +49,7 @@ type prepared struct {
 }
 
 // Check reports, without any I/O, what is wrong with the request where payloads may have
-// 1 MiB. Execute and Submit check it too, and then what only the tool's published spec can
+// 1 MiB; a client with another limit has a Check of its own. Execute and Submit check it too, and then what only the tool's published spec can
 // tell: whether there is such a tool, and whether it takes an object inside a string.
 func (r Request) Check() error {
 	_, err := r.prepare(false, intent.MaxPayload)

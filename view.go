@@ -97,21 +97,52 @@ type Tool struct {
 	PublishedAt time.Time     `json:"published_at"`
 }
 
+// view reads what of an intent is not on its row. If that fails, what the row says is
+// returned with the error: a caller that was accepted must not lose the name of its intent.
 func (c *Client) view(ctx context.Context, row outbox.Row) (Intent, error) {
-	payload, err := c.store.Payload(ctx, row.ID)
-	if err != nil {
-		return Intent{}, err
+	v := viewOf(row)
+	var err error
+	if v.Payload, err = c.store.Payload(ctx, row.ID); err != nil {
+		return v, unread(ctx, v, err)
 	}
+	if v.Decisions, err = c.decisions(ctx, row); err != nil {
+		return v, unread(ctx, v, err)
+	}
+	return v, nil
+}
+
+// unread is the error for an intent that is known and could not be read whole. An end that
+// its row shows is proven.
+func unread(ctx context.Context, v Intent, cause error) error {
+	code := intent.CodeOf(cause)
+	if gaveUp(ctx) {
+		code = intent.CodeNotYetKnown
+	}
+	e := intent.Errorf(code, "intent %s is %s, and the rest of it could not be read; request key %q again returns it: %w", v.ID, v.State, v.RequestKey, cause)
+	return provenBy(v.State, e)
+}
+
+// provenBy adds to an error what the intent's end proves of the effect.
+func provenBy(state intent.State, e *Error) *Error {
+	switch state {
+	case intent.Completed:
+		return e.Proven(intent.Applied)
+	case intent.Failed, intent.Refused:
+		return e.Proven(intent.NotApplied)
+	case intent.AwaitingConfirmation, intent.Recorded, intent.Invoking, intent.InDoubt:
+	}
+	return e
+}
+
+// viewOf is what the row alone says.
+func viewOf(row outbox.Row) Intent {
 	v := Intent{
 		ID: row.ID, Tenant: row.Tenant, RequestKey: row.RequestKey, Principal: row.Principal, Tool: row.Tool,
 		Class: row.Rules.Class, State: row.State, Generation: row.Generation, IdempotencyKey: row.IdempotencyKey,
-		WorkflowID: workflows.ID(row.ID), Payload: payload, Decision: row.Decision, Attempts: []Attempt{},
+		WorkflowID: workflows.ID(row.ID), Decision: row.Decision, Attempts: []Attempt{},
 		Next: row.Next(), Traceparent: row.Traceparent,
 		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, ConfirmBy: row.ConfirmBy,
-	}
-	if v.Decisions, err = c.decisions(ctx, row); err != nil {
-		return Intent{}, err
 	}
 	for _, a := range row.Attempts {
 		v.Attempts = append(v.Attempts, Attempt{
@@ -119,7 +150,7 @@ func (c *Client) view(ctx context.Context, row outbox.Row) (Intent, error) {
 			Outcome: a.Outcome, EvidenceAt: a.EvidenceAt, Code: a.Code, Message: a.Message,
 		})
 	}
-	return v, nil
+	return v
 }
 
 // ended reads everything about an intent that ended or is parked, and says with an error
@@ -132,12 +163,12 @@ func (c *Client) ended(ctx context.Context, row outbox.Row) (Execution, error) {
 	}
 	if row.State.Ended() {
 		if e.Receipt, err = c.Receipt(ctx, row.ID); err != nil {
-			return e, err
+			return e, unread(ctx, e.Intent, err)
 		}
 	}
 	answer, body, err := c.store.Result(ctx, row.ID)
 	if err != nil {
-		return e, err
+		return e, unread(ctx, e.Intent, err)
 	}
 	if answer != nil {
 		e.Answer = answerOf(*answer, body)
@@ -186,9 +217,8 @@ func endError(v Intent) error {
 	case intent.Recorded, intent.Invoking:
 		return intent.Errorf(intent.CodeNotYetKnown, "intent %s has not ended (%s); request key %q again waits for its end", v.ID, v.State, v.RequestKey)
 	case intent.InDoubt:
-		return intent.Errorf(intent.CodeInDoubt,
-			"the effect of intent %s may or may not have happened (%s) and it will not be sent again; ask the provider for idempotency key %s",
-			v.ID, v.Next.Reason, v.IdempotencyKey)
+		return intent.Errorf(intent.CodeInDoubt, "the effect of intent %s may or may not have happened%s and it will not be sent again; ask the provider %s",
+			v.ID, v.lastWord(), v.question())
 	}
 	return fmt.Errorf("intent %s is in the unknown state %q", v.ID, v.State)
 }
@@ -212,7 +242,18 @@ func (v Intent) repeats() string {
 	return fmt.Sprintf(", because it seems to repeat intent %s", v.SuspectedDuplicateOf)
 }
 
-// lastWord is what the last attempt said, for the error of a failed intent.
+// question is what the provider can be asked about an intent in doubt. One of an opaque tool
+// knows no keys.
+func (v Intent) question() string {
+	switch v.Class {
+	case intent.Keyed:
+		return fmt.Sprintf("for idempotency key %s", v.IdempotencyKey)
+	case intent.Opaque, intent.Read:
+	}
+	return fmt.Sprintf("what it did at %s", v.FirstSentAt.UTC().Format(time.RFC3339))
+}
+
+// lastWord is what the last attempt said, for the error of a failed or doubtful intent.
 func (v Intent) lastWord() string {
 	if len(v.Attempts) == 0 || v.Attempts[len(v.Attempts)-1].Code == "" {
 		return ""

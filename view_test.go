@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"writ/intent"
 	"writ/internal/pgtest"
@@ -26,8 +27,10 @@ func TestOnlyACompletedIntentIsNoError(t *testing.T) {
 		"failed without a code": {Intent{State: intent.Failed}, intent.CodeFailed, intent.NotApplied, []string{id.String()}},
 		"refused": {Intent{State: intent.Refused, Decision: []byte(`{"allow":false,"code":"policy_denied","reason":"not on Sundays"}`)},
 			intent.CodePolicyDenied, intent.NotApplied, []string{"not on Sundays", "nothing was sent"}},
-		"in doubt": {Intent{State: intent.InDoubt, IdempotencyKey: "5f0c8f6a", Next: intent.Step{Reason: intent.ReasonAwaitsPerson}},
-			intent.CodeInDoubt, intent.Unknown, []string{"5f0c8f6a", "may or may not"}},
+		"in doubt": {Intent{State: intent.InDoubt, Class: intent.Keyed, IdempotencyKey: "5f0c8f6a", Attempts: []Attempt{{Code: "http_504"}}},
+			intent.CodeInDoubt, intent.Unknown, []string{"5f0c8f6a", "may or may not", "http_504"}},
+		"in doubt, without a key that anybody knows": {Intent{State: intent.InDoubt, Class: intent.Opaque, FirstSentAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
+			intent.CodeInDoubt, intent.Unknown, []string{"what it did at 2026-03-01T12:00:00Z", "may or may not"}},
 		"not ended": {Intent{State: intent.Invoking, RequestKey: "order-1"}, intent.CodeNotYetKnown, intent.Unknown, []string{"order-1", "has not ended"}},
 	} {
 		tc.view.ID = id

@@ -18,6 +18,9 @@ const (
 	CodeDeadlineExceeded = "deadline_exceeded"
 	// CodeInvalidOutput: the effect happened, and the answer is not what the spec promises.
 	CodeInvalidOutput = "invalid_output"
+	// CodeResultLost: the effect happened, and of its large answer only size and digest are
+	// kept, because the database did not answer until the attempt's lease had ended.
+	CodeResultLost = "result_lost"
 	// CodeResultCut: the effect happened, and only the beginning of the answer is kept.
 	CodeResultCut = "result_cut"
 )
@@ -30,6 +33,8 @@ func AttemptCodes() []tools.AttemptCode {
 		{Code: CodeGoexit, Outcome: intent.Unknown, Meaning: "The tool ended its goroutine instead of returning."},
 		{Code: CodeDeadlineExceeded, Outcome: intent.Unknown, Meaning: "The tool did not answer by the end of its lease."},
 		{Code: CodeInvalidOutput, Outcome: intent.Applied, Meaning: "The effect happened, and the answer is not what the tool's spec promises."},
+		{Code: CodeResultLost, Outcome: intent.Applied,
+			Meaning: "The effect happened, and of its large answer only size and digest are kept, because the database did not answer in time."},
 		{Code: CodeResultCut, Outcome: intent.Applied,
 			Meaning: "The effect happened, and of its answer only the beginning is kept, with the size and digest of all of it."},
 	}

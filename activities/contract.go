@@ -25,8 +25,8 @@ type Input struct {
 	// Traceparent is the W3C header of the span that asked; it is kept on the row.
 	Traceparent string `json:"traceparent,omitempty"`
 	// Defect is why the input that was sent is none: it has no request then, and authorize
-	// rejects it. It is set when an input is decoded, see UnmarshalJSON.
-	Defect *Rejection `json:"defect,omitempty"`
+	// rejects it. It is set by ReadInput.
+	Defect *Rejection `json:"-"`
 }
 
 // Request asks for one run of a tool.

@@ -11,7 +11,7 @@ import (
 
 // The members of an input and of what is in it: the names in the json tags, exactly.
 var (
-	inputMembers      = []string{"intent_id", "request", "traceparent", "defect"}
+	inputMembers      = []string{"intent_id", "request", "traceparent"}
 	requestMembers    = []string{"tool", "request_key", "payload", "payload_ref", "context", "detached"}
 	contextMembers    = []string{"principal", "tenant", "authentication_source", "service", "session_hash", "process", "run", "host_binding"}
 	payloadRefMembers = []string{"digest", "size"}
@@ -21,28 +21,30 @@ var (
 // last one of several.
 type plainInput Input
 
-// UnmarshalJSON decodes an input, from whoever started the workflow. Names are exact, as in
-// every other request: two readers must not see two principals in one text. An input that
-// has a defect is decoded all the same, to its Defect and its id, and is rejected with its
-// code: an error here would have none, and Temporal would try the same text again for ever.
+// ReadInput reads the input of a workflow, as whoever started it wrote it. Names are exact,
+// as in every other request: two readers must not see two principals in one text. An input
+// that has a defect is read all the same, to its Defect and, if it can be, its id: the
+// workflow rejects it with its code, where an error would have none.
 //
 // The payload is not looked into; its errors count from its own first byte.
-func (in *Input) UnmarshalJSON(b []byte) error {
-	var plain plainInput
-	err := checkInput(b)
+func ReadInput(text []byte) Input {
+	var in plainInput
+	err := checkInput(text)
 	if err == nil {
-		err = kindError(json.Unmarshal(b, &plain))
+		err = kindError(json.Unmarshal(text, &in))
 	}
-	if err == nil {
-		err = plain.Defect.check()
+	if err == nil && in.IntentID.IsZero() {
+		err = intent.Errorf(intent.CodeInvalidRequest, "the input names no intent_id; derive it from tenant and request key")
 	}
 	if err != nil {
-		plain = plainInput{IntentID: idIn(b), Defect: defect(err)}
+		return Input{IntentID: idIn(text), Defect: defect(err)}
 	}
-	if plain.Defect != nil {
-		plain.Request = nil
-	}
-	*in = Input(plain)
+	return Input(in)
+}
+
+// UnmarshalJSON is ReadInput.
+func (in *Input) UnmarshalJSON(text []byte) error {
+	*in = ReadInput(text)
 	return nil
 }
 
@@ -102,22 +104,6 @@ func defect(err error) *Rejection {
 	}
 	return &Rejection{Code: e.Code, Message: storable(e.Message, maxRejection), Offset: e.Offset}
 }
-
-// check refuses what cannot be a defect that was found here: a workflow hands defects to its
-// activities, and whoever starts a workflow may write anything there.
-func (r *Rejection) check() error {
-	if r == nil {
-		return nil
-	}
-	e := r.Error()
-	if e.Effect != intent.NotApplied || e.TryAgain || len(r.Code) > maxCode || len(r.Message) > maxRejection {
-		return intent.Errorf(intent.CodeInvalidRequest, "the input says that it has a defect, and names none that an input can have; leave the member out")
-	}
-	return nil
-}
-
-// maxCode is longer than any code, in bytes.
-const maxCode = 64
 
 // idIn is the intent's id in an input that has a defect; zero if there is none to be read.
 func idIn(b []byte) intent.ID {

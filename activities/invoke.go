@@ -151,7 +151,11 @@ func (a *Activities) recordEvidence(ctx context.Context, row outbox.Row, ev outb
 	if err == nil {
 		row = updated
 	} else {
-		a.log.Warn("evidence was not recorded; the journal will write it", "intent_id", row.ID, "attempt", ev.Attempt, "error", err)
+		a.log.Warn("evidence was not recorded; the journal will write it, without a large answer", "intent_id", row.ID, "attempt", ev.Attempt, "error", err)
+		if oversize {
+			ev.Code = CodeResultLost
+			ev.Message = fmt.Sprintf("the answer of %d bytes could not be stored, because the database did not answer in time", ev.ResultRef.Size)
+		}
 	}
 	if oversize {
 		ev.Result = nil

@@ -183,4 +183,24 @@ func TestALargeAnswerWhoseDatabaseWasAwayLeavesItsSizeAndDigest(t *testing.T) {
 	}
 }
 
+func TestALargeAnswerThatCouldNotBeStoredIsSaidToBeLost(t *testing.T) {
+	t.Parallel()
+	var b bundle
+	b, _ = hosting(t, keyed(), func() (tools.Result, error) {
+		b.exec(t, `ALTER TABLE blobs RENAME TO away`)
+		return tools.Result{Body: bytes.Repeat([]byte("x"), 100_000)}, nil
+	})
+	in := ask("payments.capture")
+	out := b.invoke(t, b.recorded(t, in), in)
+	b.exec(t, `ALTER TABLE away RENAME TO blobs`)
+	if out.Evidence.Outcome != intent.Applied || out.Evidence.Code != activities.CodeResultLost {
+		t.Fatalf("%+v", out.Evidence)
+	}
+	b.journal(t, activities.JournalInput{Input: activities.Input{IntentID: in.IntentID}, Evidence: out.Evidence})
+	row := b.row(t, in)
+	if r := b.receipt(t, in); row.State != intent.Completed || r.Attempts[0].Code != activities.CodeResultLost || *r.ResultKept != 0 || !strings.Contains(row.Attempts[0].Message, "100000 bytes") {
+		t.Errorf("row %+v, receipt %+v", row, r)
+	}
+}
+
 var quiet = slog.New(slog.DiscardHandler)

@@ -22,13 +22,14 @@ type Answer struct {
 // Result returns the recorded answer of the intent's effect, the one that its receipt is
 // sealed over, with the bytes that are kept of it; nil if there is none.
 func (s *Store) Result(ctx context.Context, id intent.ID) (*Answer, []byte, error) {
-	// An answer that came after the end is kept with its attempt and changes nothing.
+	// An answer that came after the end is kept with its attempt and changes nothing. Where
+	// the clock went back between evidence and end, the only answer is the one all the same.
 	const query = `
 		SELECT i.salt, a.media_type, coalesce(a.result, b.body), b.digest, b.size
 		FROM attempts a JOIN intents i ON i.id = a.intent_id
 		LEFT JOIN blobs b ON b.intent_id = a.intent_id AND b.digest = a.result_digest
-		WHERE a.intent_id = $1 AND a.outcome = 'applied' AND (i.ended_at IS NULL OR a.evidence_at <= i.ended_at)
-		ORDER BY a.number LIMIT 1`
+		WHERE a.intent_id = $1 AND a.outcome = 'applied' AND i.state NOT IN ('failed', 'refused')
+		ORDER BY i.ended_at IS NOT NULL AND a.evidence_at > i.ended_at, a.number LIMIT 1`
 	var salt, body, digest []byte
 	var mediaType *string
 	var size *int64

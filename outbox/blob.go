@@ -39,8 +39,12 @@ func (s *Store) StagePayload(ctx context.Context, id intent.ID, payload []byte, 
 			return err
 		}
 		known, err := blobLike(ctx, tx, id, payload)
-		if err != nil || !known.IsZero() {
-			ref.Digest = known
+		if err != nil {
+			return err
+		}
+		if ref.Digest = known; !known.IsZero() {
+			// It is needed again, so it is not abandoned.
+			_, err := tx.Exec(ctx, `UPDATE staged_payloads SET staged_at = writ_now() WHERE intent_id = $1 AND digest = $2`, id[:], known[:])
 			return err
 		}
 		ref.Digest = intent.PayloadDigest(salt, payload)
@@ -127,6 +131,17 @@ func storeResult(ctx context.Context, tx pgx.Tx, row Row, ev Evidence) (digest [
 		return nil, nil
 	}
 	return ev.ResultRef.Digest[:], insertBlob(ctx, tx, row.ID, ev.ResultRef.Digest, row.Salt, ev.ResultRef.Size, ev.Result)
+}
+
+// Unstage drops a staged payload that no row refers to.
+func (s *Store) Unstage(ctx context.Context, id intent.ID, ref PayloadRef) error {
+	const statement = `
+		DELETE FROM blobs b USING staged_payloads s
+		WHERE s.intent_id = $1 AND s.digest = $2 AND b.intent_id = s.intent_id AND b.digest = s.digest`
+	return s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, statement, id[:], ref.Digest[:])
+		return err
+	})
 }
 
 func insertBlob(ctx context.Context, tx pgx.Tx, id intent.ID, digest intent.Digest, salt intent.Salt, size int64, body []byte) error {

@@ -168,8 +168,16 @@ func TestAnAbandonedPayloadIsDroppedAfterAMonthAndAUsedOneNever(t *testing.T) {
 	if n := drop(); n != 0 || b.blobs(t, abandoned) != 1 {
 		t.Errorf("%d were dropped too early", n)
 	}
+	again := intent.IntentID("acme", "again")
+	b.setClock(t, noon)
+	for _, at := range []time.Time{noon, noon.Add(24 * time.Hour)} {
+		b.setClock(t, at)
+		if _, err := b.StagePayload(t.Context(), again, largePayload(100_000), intent.Salt{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	b.setClock(t, noon.Add(30*24*time.Hour+time.Microsecond))
-	if n := drop(); n != 1 || b.blobs(t, abandoned) != 0 || b.blobs(t, used.ID()) != 1 {
+	if n := drop(); n != 1 || b.blobs(t, again) != 1 || b.blobs(t, abandoned) != 0 || b.blobs(t, used.ID()) != 1 {
 		t.Errorf("%d were dropped; of the used one %d are left", n, b.blobs(t, used.ID()))
 	}
 }
@@ -234,5 +242,42 @@ func TestStoredContentCannotBeChanged(t *testing.T) {
 	}
 	if read, err := b.Payload(t.Context(), p.ID()); err != nil || !slices.Equal(read, p.Payload) {
 		t.Errorf("%d bytes, %v", len(read), err)
+	}
+}
+
+func TestThePayloadOfARejectedRequestIsDroppedAndAUsedOneIsNot(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	used := proposeLarge("used", largePayload(100_000), intent.Salt{1}, true)
+	rejected := intent.IntentID("acme", "rejected")
+	refs := map[intent.ID]outbox.PayloadRef{}
+	for _, id := range []intent.ID{used.ID(), rejected} {
+		ref, err := b.StagePayload(t.Context(), id, used.Payload, intent.Salt{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs[id] = ref
+	}
+	b.insert(t, used)
+	for id, ref := range refs {
+		if err := b.Unstage(t.Context(), id, ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.blobs(t, used.ID()) != 1 || b.blobs(t, rejected) != 0 {
+		t.Errorf("%d of the used one are left, and %d of the rejected one", b.blobs(t, used.ID()), b.blobs(t, rejected))
+	}
+}
+
+func TestAnAnswerIsFoundAlsoIfTheClockWentBackBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.setClock(t, noon)
+	c := b.granted(t, b.insert(t, propose("order-4711", keyed())))
+	b.evidence(t, c.Row, of(c, intent.Applied, ""))
+	b.setClock(t, noon.Add(-time.Second))
+	row := b.journal(t, c.Row, nil)
+	if mediaType, body, err := b.result(t, row.ID); err != nil || mediaType != "application/json" || len(body) == 0 || row.State != intent.Completed {
+		t.Errorf("%s: %q %q, %v", row.State, mediaType, body, err)
 	}
 }

@@ -1,6 +1,8 @@
 package outbox_test
 
 import (
+	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -283,5 +285,34 @@ func TestMarksAreDroppedInBatches(t *testing.T) {
 		if dropped, err := b.DropExpiredGuards(t.Context(), 2); err != nil || dropped != want {
 			t.Errorf("%d, %v; want %d", dropped, err, want)
 		}
+	}
+}
+
+func TestOnlyARequestWithoutAKeyWaitsForOthersOfItsAction(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	keyless, named := guarded(1), propose("order-4711", keyed())
+	named.Guard = &outbox.Guard{Window: 10 * time.Minute, FreshKey: intent.GuardKey{2}}
+	digest := intent.GuardDigest(intent.GuardKey{}, actionOf(named))
+	other, err := b.pool.Acquire(t.Context()) // a submission of the same action that is not committed yet
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Release()
+	lock := int64(binary.BigEndian.Uint64(digest[:]))
+	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_lock_shared($1)`, lock); err != nil {
+		t.Fatal(err)
+	}
+	b.insert(t, named)
+	ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	if _, err := b.Insert(ctx, keyless); err == nil {
+		t.Error("a request without a key does not wait for one that it may repeat")
+	}
+	if _, err := other.Exec(t.Context(), `SELECT pg_advisory_unlock_shared($1)`, lock); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Insert(t.Context(), keyless); !errors.Is(err, outbox.ErrDuplicateChanged) {
+		t.Errorf("it does not see the one with a key: %v", err)
 	}
 }

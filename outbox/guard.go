@@ -87,15 +87,21 @@ func (p Proposal) action() intent.Action {
 	return intent.Action{Tenant: p.Tenant, Principal: p.Principal, Tool: p.Tool, Payload: p.Payload}
 }
 
-// lockAction lets submissions of the same guarded action follow each other, so that of two
-// at once the second sees the first. It comes before every other lock of the transaction.
-// The lock's number is the same on every day, whatever the keys are, and is stored nowhere.
+// lockAction lets a submission without a key of its own come after all others of the same
+// guarded action, so that it sees them. Those with keys do not look, and do not wait for each
+// other: orders of one price must not follow each other's flushes. The lock comes before
+// every other one of the transaction; its number is the same on every day, whatever the keys
+// are, and is stored nowhere.
 func (p Proposal) lockAction(ctx context.Context, tx pgx.Tx) error {
 	if p.Guard == nil {
 		return nil
 	}
+	statement := `SELECT pg_advisory_xact_lock_shared($1)`
+	if p.Guard.Checked {
+		statement = `SELECT pg_advisory_xact_lock($1)`
+	}
 	digest := intent.GuardDigest(intent.GuardKey{}, p.action())
-	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(digest[:])))
+	_, err := tx.Exec(ctx, statement, int64(binary.BigEndian.Uint64(digest[:])))
 	return err
 }
 

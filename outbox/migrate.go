@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -79,10 +80,45 @@ func lockID(schema string) int64 {
 // Close closes the connections.
 func (m *Migrator) Close() error { return m.db.Close() }
 
-// Up applies every migration that is missing and returns those.
+// Up applies every migration that is missing and returns those. A migration that does not
+// get a table's lock soon gives way to whoever waits behind it and is tried again, a few
+// times; then the error wraps PostgreSQL's lock_not_available.
 func (m *Migrator) Up(ctx context.Context) ([]Migration, error) {
-	results, err := m.provider.Up(ctx)
-	return applied(results, true), migrationError(err)
+	var all []Migration
+	for try := 1; ; try++ {
+		results, err := m.provider.Up(ctx)
+		var partial *goose.PartialError
+		if errors.As(err, &partial) {
+			results = partial.Applied
+		}
+		all = append(all, applied(results, true)...)
+		if !lockNotAvailable(err) || try == lockTries || !pause(ctx, lockPause) {
+			return all, migrationError(err)
+		}
+	}
+}
+
+// How often, and after which pause, a migration is tried that did not get its locks.
+const (
+	lockTries = 5
+	lockPause = time.Second
+)
+
+func lockNotAvailable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "55P03"
+}
+
+// pause waits, and reports whether ctx is still there afterwards.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Down takes the newest migration back and returns it, or nothing if none is applied. It

@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"writ/intent"
 	"writ/internal/pgtest"
@@ -134,5 +135,46 @@ func TestABadDatabaseURLIsSaidBeforeAnythingIsTried(t *testing.T) {
 	}
 	if err := outbox.Migrate(t.Context(), "postgres://writ@127.0.0.1:1/writ?connect_timeout=2"); err == nil {
 		t.Error("a server that does not exist was migrated")
+	}
+}
+
+func TestAMigrationThatDoesNotGetItsLockGivesWayAndIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	m, err := outbox.NewMigrator(b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for range 2 { // back to the first release
+		if _, err := m.Down(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reader, err := b.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Rollback(t.Context()) }()
+	if _, err := reader.Exec(t.Context(), `SELECT FROM intents`); err != nil {
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	go func() { _, err := m.Up(t.Context()); migrated <- err }()
+	const gaveWay = `SELECT count(*) FROM pg_locks WHERE relation = 'intents'::regclass AND NOT granted`
+	for waiting, deadline := 0, time.Now().Add(time.Minute); waiting == 0; { // it stands in line
+		if waiting = query[int](t, b, gaveWay); time.Now().After(deadline) {
+			t.Fatal("nobody waits for the table")
+		}
+	}
+	var one int // whoever comes behind it is served before the reader in front has ended
+	if err := b.pool.QueryRow(t.Context(), `SELECT 1 FROM (SELECT count(*) FROM intents) x`).Scan(&one); err != nil {
+		t.Error(err)
+	}
+	if err := reader.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Error(err)
 	}
 }

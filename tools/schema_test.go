@@ -56,6 +56,9 @@ func TestASchemaThatCannotBeHeldIsRefusedAtRegistration(t *testing.T) {
 		"itself by a dynamic anchor":          {`{"$dynamicAnchor":"node","allOf":[{"$dynamicRef":"#node"}]}`, "without end"},
 		"a keyword of 2019-09":                {`{"properties":{"a":{"$recursiveRef":"#"}}}`, "$dynamicRef"},
 		"a keyword of draft 7":                {`{"dependencies":{"a":["b"]}}`, "dependentRequired"},
+		"many expressions":                    {`{"properties":{` + manyPatterns(30) + `}}`, "20000 instructions together"},
+		"a count beyond an int":               {`{"maxLength":18446744073709551616}`, "maxLength 18446744073709551616"},
+		"a count with a fraction":             {`{"minItems":1.5}`, "minItems 1.5"},
 		"a long expression":                   {`{"pattern":"` + strings.Repeat("a", 1001) + `"}`, "1000 are allowed"},
 		"a long expression for names":         {`{"patternProperties":{"` + strings.Repeat("a", 1001) + `":true}}`, "1000 are allowed"},
 		"a short expression with a long run":  {`{"pattern":"(` + strings.Repeat("[a-z]x", 10) + `){1000}"}`, "instructions"},
@@ -325,4 +328,13 @@ func ExampleCompileSchema() {
 	// input_schema_violation: payments.refund does not take this payload: /amount: must match ^[0-9]+[.][0-9]{2}$ (such as 129.90)
 	// /card: must satisfy its schema
 	// <nil>
+}
+
+// manyPatterns is the members of an object of that many members with a costly pattern each.
+func manyPatterns(n int) string {
+	members := make([]string, n)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"a%d":{"pattern":"x{1000}"}`, i)
+	}
+	return strings.Join(members, ",")
 }

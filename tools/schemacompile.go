@@ -23,9 +23,13 @@ const (
 	// maxSubschemas bounds what the compiler, whose time grows with the square of it, is given.
 	maxSubschemas = 5000
 	// maxPattern is the size in bytes of a regular expression, and maxProgram how many
-	// instructions it may compile to: x{1000} is short and not small.
-	maxPattern = 1000
-	maxProgram = 5000
+	// instructions it may compile to: x{1000} is short and not small. maxPrograms bounds those
+	// of all expressions together, and so the time that compiling takes.
+	maxPattern  = 1000
+	maxProgram  = 5000
+	maxPrograms = 20_000
+	// maxCount bounds what counts characters, items or members; the library keeps an int.
+	maxCount = 1 << 30
 )
 
 const (
@@ -64,7 +68,7 @@ func compile(canonical []byte) (*graph, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(noLoader{})
-	compiler.UseRegexpEngine(compilePattern)
+	compiler.UseRegexpEngine(new(patterns).compile)
 	if err := compiler.AddResource(home, doc); err != nil {
 		return nil, fmt.Errorf("is not usable: %w", err)
 	}
@@ -139,12 +143,32 @@ func (f *findings) read(v any, fragment string) error {
 			f.anchors = append(f.anchors, fragment)
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if err := checkCount(name, v[name]); err != nil {
+				return err
+			}
 			if err := f.read(v[name], fragment+"/"+fragmentToken(name)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// checkCount refuses a keyword that counts and does not fit into an int. A number under such
+// a name in a const or an enum is refused too; it would be a strange constant.
+func checkCount(keyword string, value any) error {
+	number, ok := value.(json.Number)
+	if !ok || !slices.Contains(counting, keyword) {
+		return nil
+	}
+	if n, err := number.Int64(); err != nil || n < 0 || n > maxCount {
+		return fmt.Errorf("has %s %s; choose an integer between 0 and %d", keyword, cut(number.String(), 40), maxCount)
+	}
+	return nil
+}
+
+var counting = []string{
+	"maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", "maxContains", "minContains",
 }
 
 // fragmentToken is one name of a JSON pointer in a URI fragment (RFC 6901, section 6).
@@ -160,7 +184,10 @@ type pattern struct {
 	instructions int
 }
 
-func compilePattern(expression string) (jsonschema.Regexp, error) {
+// patterns compiles the regular expressions of one schema.
+type patterns struct{ instructions int }
+
+func (p *patterns) compile(expression string) (jsonschema.Regexp, error) {
 	if len(expression) > maxPattern {
 		return nil, fmt.Errorf("the regular expression has %d bytes and %d are allowed", len(expression), maxPattern)
 	}
@@ -174,6 +201,9 @@ func compilePattern(expression string) (jsonschema.Regexp, error) {
 	}
 	if len(program.Inst) > maxProgram {
 		return nil, fmt.Errorf("the regular expression compiles to %d instructions and %d are allowed; repeat less", len(program.Inst), maxProgram)
+	}
+	if p.instructions += len(program.Inst); p.instructions > maxPrograms {
+		return nil, fmt.Errorf("the regular expressions compile to more than %d instructions together", maxPrograms)
 	}
 	compiled, err := regexp.Compile(expression)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestAViolationSaysWhereAndWhatIsWanted(t *testing.T) {
 		{`{"anyOf":[{"type":"string"},{"properties":{"b":{"type":"object","required":["c"]}}}]}`, `{"b":{}}`,
 			`it must satisfy at least one of 2 alternatives (1: must be a string; 2: /b must have the member "c")`},
 		{`{"oneOf":[{"type":"string"},{"type":"null"}]}`, `1`, `it must satisfy exactly one of 2 alternatives (1: must be a string; 2: must be null)`},
-		{`{"oneOf":[{"type":"null"},{"minimum":1},{"minimum":2}]}`, `3`, `it must satisfy exactly one alternative, and satisfies the alternatives 2 and 3`},
+		{`{"oneOf":[{"type":"null"},{"minimum":1},{"minimum":2}]}`, `3`, `it must satisfy exactly one alternative, and satisfies more`},
 		{`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{"a":1}`, `it must have the member "b"`},
 		{`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{}`, `it must have the member "c"`},
 		{`{"properties":{"a":{"$ref":"#/$defs/s"}},"$defs":{"s":{"allOf":[{"type":"string"}]}}}`, `{"a":1}`, `/a: must be a string`},

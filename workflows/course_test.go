@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -113,7 +114,7 @@ func (c *course) environment() *testsuite.TestWorkflowEnvironment {
 }
 
 // workflow is ToolExecute; it notes what stands in the Temporal UI at the end.
-func (c *course) workflow(ctx workflow.Context, in activities.Input) (workflows.Result, error) {
+func (c *course) workflow(ctx workflow.Context, in converter.RawValue) (workflows.Result, error) {
 	result, err := workflows.ToolExecute(ctx, in)
 	shown := workflow.GetTypedSearchAttributes(ctx)
 	for _, name := range []string{"WritTool", "WritTenant", "WritRequestKey", "WritState"} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -16,15 +17,22 @@ import (
 //
 // Cancelling the workflow does not interrupt it: a request that was sent cannot be taken
 // back, and an intent that stopped half-way would be an open question.
-func ToolExecute(ctx workflow.Context, in activities.Input) (Result, error) {
+//
+// The input is an activities.Input in JSON. It is taken as it was sent, because one that
+// cannot be read must end as a rejection with a code, and not as a failure without one.
+func ToolExecute(ctx workflow.Context, sent converter.RawValue) (Result, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	in := readInput(sent)
 	e := &execution{in: in}
 	if err := e.listen(ctx); err != nil {
 		return Result{}, err
 	}
+	if in.Defect != nil {
+		return e.reject(ctx, *in.Defect)
+	}
 	if started := workflow.GetInfo(ctx).WorkflowExecution.ID; started != ID(in.IntentID) {
-		return e.reject(ctx, intent.CodeIntentIDMismatch,
-			fmt.Sprintf("the workflow id is %q, and the one of this intent is %q", started, ID(in.IntentID)))
+		return e.reject(ctx, activities.Rejection{Code: intent.CodeIntentIDMismatch, Offset: -1,
+			Message: fmt.Sprintf("the workflow id is %q, and the one of this intent is %q", started, ID(in.IntentID))})
 	}
 	p, err := e.step(ctx, activities.NameAuthorize, in, "may it run, and where does it stand?")
 	for err == nil && !e.done() {
@@ -190,12 +198,23 @@ func (e *execution) note(p activities.Progress) activities.Progress {
 
 // reject ends a run that must not drive the intent: Temporal runs one workflow of an id
 // at a time, so another id would be a second driver.
-func (e *execution) reject(ctx workflow.Context, code intent.Code, message string) (Result, error) {
-	e.note(activities.Progress{
-		Step:      intent.Step{Kind: activities.StepReject, Reason: string(code)},
-		Rejection: &activities.Rejection{Code: code, Message: message, Offset: -1},
-	})
+func (e *execution) reject(ctx workflow.Context, why activities.Rejection) (Result, error) {
+	e.note(activities.Progress{Step: intent.Step{Kind: activities.StepReject, Reason: string(why.Code)}, Rejection: &why})
 	return e.finish(ctx)
+}
+
+// readInput reads what the workflow was started with; nothing at all is an empty text. It is
+// a function of its argument alone, as the SDK's own decoding is; the checker only sees that
+// encoding/json uses reflection.
+//
+//workflowcheck:ignore
+func readInput(sent converter.RawValue) activities.Input {
+	payload := sent.Payload()
+	if encoding := string(payload.GetMetadata()[converter.MetadataEncoding]); payload != nil && encoding != converter.MetadataEncodingJSON {
+		return activities.Input{Defect: &activities.Rejection{Code: intent.CodeInvalidRequest, Offset: -1,
+			Message: fmt.Sprintf("the input is encoded as %.64q; send it as %s", encoding, converter.MetadataEncodingJSON)}}
+	}
+	return activities.ReadInput(payload.GetData())
 }
 
 // finish tells the story's end in the Temporal UI and returns the reference.

@@ -27,7 +27,7 @@ It returns when the confirmation is committed; writ intent watch follows the int
 Exit statuses: 0 confirmed, 1 infrastructure, 2 usage or no such intent, 3 too late or not
 yours to confirm, 7 it does not wait for a decision; the message says who decided before.`,
 		Example: `  writ intent list --state awaiting_confirmation
-  writ confirm 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --principal ada --note "two deliveries, asked the shop"
+  writ confirm 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --principal ada --note "asked the shop"
   writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
 		Args: one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

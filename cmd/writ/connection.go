@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"writ"
-	"writ/intent"
 )
 
 // connectionFlags say where PostgreSQL and Temporal are, over what the environment says.
@@ -32,7 +31,7 @@ func (f *connectionFlags) namesDatabase() bool {
 func (p *program) config() (writ.Config, error) {
 	cfg, err := writ.FromEnvironment()
 	if err != nil {
-		return writ.Config{}, intent.Errorf(intent.CodeInvalidConfig, "correct the TEMPORAL_* variables: %w", err)
+		return writ.Config{}, err
 	}
 	override(&cfg.DatabaseURL, p.connection.databaseURL)
 	override(&cfg.Temporal.HostPort, p.connection.address)

@@ -65,7 +65,7 @@ failure is {"error":{"code","message","effect","try_again"},…} with what is kn
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.request, "request", "", "the whole request: a `JSON` object, @FILE, or - for standard input")
-	flags.StringVar(&f.payload, "payload", "{}", "`JSON` object, @FILE, or - for standard input; at most 1 MiB")
+	flags.StringVar(&f.payload, "payload", "{}", "`JSON` object, @FILE, or - for standard input; at most $WRIT_MAX_PAYLOAD bytes, else 1 MiB")
 	flags.StringVar(&f.key, "key", "", "request `key`: your own name for this action (default: a new one)")
 	flags.StringVar(&f.tenant, "tenant", writ.DefaultTenant, "`tenant` whose action it is")
 	flags.StringVar(&f.principal, "principal", "", "`name` of who asks (default: $WRIT_PRINCIPAL, else the name of the operating system's user)")
@@ -123,17 +123,17 @@ func (p *program) execute(ctx context.Context, args []string, f executeFlags) er
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
 		defer cancel()
 	}
-	request, err := p.request(ctx, args, f)
-	if err != nil {
-		return err
-	}
-	client, err := p.dial(ctx)
+	client, err := p.dial(ctx) // it opens nothing yet, and knows how large a payload may be
 	if err != nil {
 		return err
 	}
 	defer client.Close()
+	request, err := p.request(ctx, args, f, client.MaxPayload())
+	if err != nil {
+		return err
+	}
 	if request.RequestKey == "" {
-		if err := p.mintKey(&request, f); err != nil {
+		if err := p.mintKey(client, &request, f); err != nil {
 			return err
 		}
 	}
@@ -150,13 +150,13 @@ func (p *program) execute(ctx context.Context, args []string, f executeFlags) er
 // mintKey gives the request a key and shows it before anything is sent: a terminal that
 // dies must not lose the name of what may have been accepted. A request that is refused
 // for what it is shows none.
-func (p *program) mintKey(request *writ.Request, f executeFlags) error {
+func (p *program) mintKey(client *writ.Client, request *writ.Request, f executeFlags) error {
 	key, err := writ.NewRequestKey()
 	if err != nil {
 		return err
 	}
 	request.RequestKey = string(key)
-	if err := request.Check(); err != nil {
+	if err := client.Check(*request); err != nil {
 		return err
 	}
 	fmt.Fprintf(p.stderr, "writ: request key %s; the same command with %s joins this intent\n", key, f.againWith(*request))

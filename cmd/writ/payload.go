@@ -17,16 +17,11 @@ type input struct {
 	limit int
 }
 
-var (
-	payloadOnly = input{"payload", "--payload", intent.MaxPayload}
-	// The rest of a request takes some hundred bytes.
-	wholeRequest = input{"request", "--request", intent.MaxPayload + 64<<10}
-)
+// payloadOnly is what --payload names, where a payload may have limit bytes.
+func payloadOnly(limit int) input { return input{"payload", "--payload", limit} }
 
-// readPayload returns the payload that the argument of --payload names.
-func readPayload(ctx context.Context, argument string, stdin io.Reader) ([]byte, error) {
-	return payloadOnly.read(ctx, argument, stdin)
-}
+// wholeRequest is what --request names. The rest of a request takes some hundred bytes.
+func wholeRequest(limit int) input { return input{"request", "--request", limit + 64<<10} }
 
 // read returns what the argument names. It reads no more than is needed to know that it is
 // too large, and stops waiting when ctx ends: a pipe or a terminal may never say anything.

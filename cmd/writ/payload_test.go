@@ -25,7 +25,7 @@ func TestThePayloadIsTheArgumentAFileOrStandardInput(t *testing.T) {
 		{"@" + file, `{"from":"file"}`},
 		{"-", `{"from":"standard input"}`},
 	} {
-		got, err := readPayload(t.Context(), c.argument, strings.NewReader(`{"from":"standard input"}`))
+		got, err := payloadOnly(intent.MaxPayload).read(t.Context(), c.argument, strings.NewReader(`{"from":"standard input"}`))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%q: %q, %v", c.argument, got, err)
 		}
@@ -60,7 +60,7 @@ func (e *endless) Read(b []byte) (int, error) {
 func TestAPayloadThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	var source endless
-	_, err := readPayload(t.Context(), "-", &source)
+	_, err := payloadOnly(intent.MaxPayload).read(t.Context(), "-", &source)
 	if intent.CodeOf(err) != intent.CodePayloadTooLarge {
 		t.Errorf("error %v", err)
 	}
@@ -92,8 +92,36 @@ func TestAnInterruptEndsTheWaitForAPayload(t *testing.T) {
 	defer silent.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := readPayload(ctx, "-", silent)
+	_, err := payloadOnly(intent.MaxPayload).read(ctx, "-", silent)
 	if intent.CodeOf(err) != intent.CodeInterrupted || !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestTheEnvironmentSaysHowLargeAPayloadMayBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "payload.json")
+	payload := []byte(`{"a":"` + strings.Repeat("x", 2<<20) + `"}`)
+	if err := os.WriteFile(file, payload, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	request := filepath.Join(t.TempDir(), "request.json")
+	if err := os.WriteFile(request, []byte(`{"tool":"echo","principal":"shop","payload":`+string(payload)+`}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[string]intent.Code{
+		"4194304": intent.CodeDatabaseUnavailable, // it got as far as that
+		"":        intent.CodePayloadTooLarge,
+		"100":     intent.CodePayloadTooLarge,
+		"4 MiB":   intent.CodeInvalidConfig,
+	} {
+		t.Setenv("WRIT_MAX_PAYLOAD", limit)
+		for _, args := range [][]string{{"echo", "--payload", "@" + file}, {"--request", "@" + request}} {
+			r := command(t, append([]string{"execute", "-o", "json", "--database-url", nowhere}, args...)...)
+			var f failure
+			r.document(t, &f)
+			if f.Error.Code != string(want) || strings.Contains(r.stderr, "TEMPORAL_") {
+				t.Errorf("WRIT_MAX_PAYLOAD=%s: %+v", limit, f.Error)
+			}
+		}
 	}
 }

@@ -102,8 +102,11 @@ func TestASchemaThatIsMissingOrOldIsSaidToBe(t *testing.T) {
 	var all []outbox.Migration
 	command(t, "migrate", "status", "-o", "json", "--database-url", store.url).document(t, &all)
 	id := intent.IntentID("default", "order-4711").String()
-	for range all { // the newest first: the schema is old, and then missing
+	for i := range all { // the newest first: the schema is slow, then old, and then missing
 		command(t, "migrate", "down", "--database-url", store.url)
+		if strings.HasPrefix(all[len(all)-1-i].Name, "00003_") {
+			continue // only checks and indexes are gone
+		}
 		r := command(t, "intent", "get", id, "-o", "json", "--database-url", store.url)
 		var f failure
 		r.document(t, &f)

@@ -27,14 +27,15 @@ func toolOrRequest(cmd *cobra.Command, args []string) error {
 }
 
 // request returns what is asked for: what --request says, or the tool and the flags.
-func (p *program) request(ctx context.Context, args []string, f executeFlags) (writ.Request, error) {
+// Payloads may have limit bytes.
+func (p *program) request(ctx context.Context, args []string, f executeFlags, limit int) (writ.Request, error) {
 	if len(args) == 1 {
-		payload, err := readPayload(ctx, f.payload, p.stdin)
+		payload, err := payloadOnly(limit).read(ctx, f.payload, p.stdin)
 		return writ.Request{
 			Tool: args[0], Payload: payload, RequestKey: f.key, Tenant: f.tenant, Principal: f.principal, Service: serviceName,
 		}, err
 	}
-	text, err := wholeRequest.read(ctx, f.request, p.stdin)
+	text, err := wholeRequest(limit).read(ctx, f.request, p.stdin)
 	if err != nil {
 		return writ.Request{}, err
 	}

@@ -84,7 +84,7 @@ func TestARequestWithoutAKeyShowsTheMintedOneAsItsMember(t *testing.T) {
 func TestARequestThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	var source endless
-	_, err := wholeRequest.read(t.Context(), "-", &source)
+	_, err := wholeRequest(intent.MaxPayload).read(t.Context(), "-", &source)
 	if intent.CodeOf(err) != intent.CodePayloadTooLarge || source.read > 2*intent.MaxPayload {
 		t.Errorf("%d bytes were read: %v", source.read, err)
 	}
