@@ -342,3 +342,27 @@ func TestACallerLearnsItsIntentAlsoIfTheRestOfItCannotBeRead(t *testing.T) {
 		t.Errorf("executed: %+v, %v", done.Intent, err)
 	}
 }
+
+func TestTheLargePayloadOfARejectedRequestDoesNotStay(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	large := capture
+	large.Payload = []byte(`{"a":"` + strings.Repeat("x", intent.MaxInline) + `"}`)
+	staged := func() (n int) {
+		t.Helper()
+		if err := e.pool.QueryRow(t.Context(), `SELECT count(*) FROM blobs`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	e.temporal.runs = []func() (workflows.Result, error){func() (workflows.Result, error) {
+		if staged() != 1 {
+			t.Error("the payload was not staged")
+		}
+		of := e.temporal.inputs[0].Request.Mark()
+		return workflows.Result{Rejection: &activities.Rejection{Code: intent.CodeInputSchema, Message: "no amount", Offset: -1, Of: of}}, nil
+	}}
+	if _, err := e.Execute(t.Context(), large); intent.CodeOf(err) != intent.CodeInputSchema || staged() != 0 {
+		t.Errorf("%v; %d payloads stay", err, staged())
+	}
+}

@@ -16,7 +16,7 @@ const checkTimeout = 2 * time.Second
 // checked notes on the evidence of an applied effect if the answer is not what the spec
 // promises. The effect happened, so nothing that is found here changes the outcome or the
 // answer; and since evidence must be recorded within the lease, it waits for at most half
-// of what is left of it.
+// of what is left of it; of an answer that came later, for checkTimeout.
 func (r run) checked(ev outbox.Evidence) outbox.Evidence {
 	if r.check == nil || ev.Outcome != intent.Applied || ev.Code == CodeResultCut {
 		return ev

@@ -5,12 +5,15 @@
 // The three flushed commits of a side-effectful intent are [Store.Insert] (persist),
 // [Store.Claim] and [Store.Journal]; [Store.RecordEvidence] commits without waiting for
 // the disk, because the journal writes the evidence again where it was lost. A read that
-// is answered at once takes one flushed commit, [Store.InsertEnded].
+// is answered at once takes one flushed commit, [Store.InsertEnded]. A payload over
+// intent.MaxInline takes one more before them all, [Store.StagePayload].
 //
 // # Rules for the code in this package
 //
 //   - Whoever changes an intent locks its row first, with FOR UPDATE, and attempts only
-//     after it. There is one order of locks, so there is no deadlock.
+//     after it. Where there is no row yet, the first lock is an advisory one: of the intent's
+//     id in StagePayload, of the action in Insert. There is one order of locks, so there is
+//     no deadlock.
 //   - A lost COMMIT answer is met by running the guarded statement again: Insert finds its
 //     row by the unique request key, Claim finds its own token, Journal finds the end.
 //   - No connection is held while a tool runs.

@@ -156,7 +156,8 @@ func (p Proposal) keyOfTheDay(ctx context.Context, tx pgx.Tx, now time.Time) (in
 }
 
 // DropExpiredGuards deletes up to limit marks whose window has passed, and as many keys that
-// have no mark left, and returns how many it deleted in all.
+// are older than every mark that was made under them can be, and returns how many it deleted
+// in all.
 func (s *Store) DropExpiredGuards(ctx context.Context, limit int) (int, error) {
 	// The clock is read once, in a query of its own, so that the indexes can be asked.
 	const marks = `

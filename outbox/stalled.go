@@ -31,11 +31,12 @@ type Stalled struct {
 // that each is taken by one of any number of recovery workers and taken again if that
 // worker dies. It writes nothing when nothing is overdue.
 func (s *Store) TakeStalled(ctx context.Context, limit int) ([]Stalled, error) {
+	// The clock is read once, in a query of its own, so that the index can be asked.
 	// Oldest first, so that a row that cannot be helped goes to the end of the line when
 	// its due time moves and does not hold up the rest.
 	const query = `
 		WITH overdue AS (
-			SELECT id FROM intents WHERE due_at <= writ_now()
+			SELECT id FROM intents WHERE due_at <= (SELECT writ_now())
 			ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 		UPDATE intents i SET due_at = writ_now() + $2::interval
 		FROM overdue WHERE i.id = overdue.id

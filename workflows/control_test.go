@@ -170,3 +170,28 @@ func TestEveryDoorStartsAnIntentUnderTheSameOptions(t *testing.T) {
 		t.Errorf("%q, %d search attributes", o.StaticSummary, o.TypedSearchAttributes.Size())
 	}
 }
+
+func TestAStartThatIsNoInputEndsAsARejection(t *testing.T) {
+	t.Parallel()
+	for name, arguments := range map[string][]any{
+		"nothing": {}, "a string": {"x"}, "a list": {[]int{1}}, "bytes": {[]byte(`{"intent_id":"x"}`)}, "an object without an id": {map[string]any{"request": nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var suite testsuite.WorkflowTestSuite
+			e := suite.NewTestWorkflowEnvironment()
+			e.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
+			e.ExecuteWorkflow(workflows.Type, arguments...)
+			var result workflows.Result
+			if err := e.GetWorkflowError(); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.GetWorkflowResult(&result); err != nil {
+				t.Fatal(err)
+			}
+			if result.Rejection == nil || result.Rejection.Code != intent.CodeInvalidRequest || result.Rejection.Message == "" {
+				t.Errorf("%+v", result.Rejection)
+			}
+		})
+	}
+}
