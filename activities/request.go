@@ -106,8 +106,13 @@ func (r Request) Canonical(limit int) (Request, error) {
 	if limit <= 0 {
 		limit = intent.MaxPayload
 	}
-	// What arrives may be six times as long as what was sent; the limit is on the content.
-	read, err := intent.ReadPayload(intent.Value{Raw: r.Payload}, max(limit, maxEscaped))
+	arrives := limit
+	if r.PayloadRef == nil {
+		// What came through Temporal may be six times as long as what was sent; the limit is
+		// on the content.
+		arrives = max(limit, maxEscaped)
+	}
+	read, err := intent.ReadPayload(intent.Value{Raw: r.Payload}, arrives)
 	if err != nil {
 		return Request{}, err
 	}
