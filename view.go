@@ -156,11 +156,17 @@ func viewOf(row outbox.Row) Intent {
 // ended reads everything about an intent that ended or is parked, and says with an error
 // if it did not complete.
 func (c *Client) ended(ctx context.Context, row outbox.Row) (Execution, error) {
-	var e Execution
-	var err error
-	if e.Intent, err = c.view(ctx, row); err != nil {
-		return e, err
+	v, err := c.view(ctx, row)
+	if err != nil {
+		return Execution{Intent: v}, err
 	}
+	return c.endOf(ctx, row, v)
+}
+
+// endOf is ended for an intent whose view was read at the row's version.
+func (c *Client) endOf(ctx context.Context, row outbox.Row, v Intent) (Execution, error) {
+	e := Execution{Intent: v}
+	var err error
 	if row.State.Ended() {
 		if e.Receipt, err = c.Receipt(ctx, row.ID); err != nil {
 			return e, unread(ctx, e.Intent, err)

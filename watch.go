@@ -88,7 +88,7 @@ func (w *watch) look(ctx context.Context) (done Execution, over bool, err error)
 		}
 	}
 	if err == nil && row.Next().Kind == intent.Stop {
-		if done, err = w.client.ended(ctx, row); intent.CodeOf(err) != intent.CodeDatabaseUnavailable {
+		if done, err = w.client.endOf(ctx, row, w.last); intent.CodeOf(err) != intent.CodeDatabaseUnavailable {
 			return done, true, err
 		}
 	}

@@ -56,7 +56,7 @@ type Config struct {
 func New(c Config) *Activities {
 	return &Activities{
 		store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger,
-		maxPayload: cmp.Or(c.MaxPayload, intent.MaxPayload), maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
+		maxPayload: c.MaxPayload, maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
 		confirmWithin: cmp.Or(c.ConfirmWithin, DefaultConfirmWithin),
 	}
 }

@@ -166,7 +166,7 @@ func (r Request) Mark() intent.Digest {
 	action := r.action()
 	if r.PayloadRef != nil {
 		action.Payload = []byte(strconv.Quote(r.PayloadRef.Digest.String()))
-	} else if canonical, err := intent.CanonicalPayload(r.Payload, len(r.Payload)*6); err == nil {
+	} else if canonical, err := intent.CanonicalPayload(r.Payload, len(r.Payload)*6); err == nil { // it is never longer, see Canonicalize
 		action.Payload = canonical
 	}
 	return intent.Fingerprint(intent.Salt(intent.IntentID(r.Context.Tenant, r.RequestKey)), action)

@@ -34,7 +34,7 @@ const (
 	ReasonNeverSentTwice     = "opaque_is_never_sent_twice"
 	ReasonRefused            = "refused"
 	ReasonEnded              = "ended"
-	ReasonAwaitsPerson       = "awaits_evidence_or_operator"
+	ReasonAwaitsEvidence     = "awaits_evidence_or_operator"
 	ReasonAwaitsConfirmation = "awaits_confirmation"
 	ReasonKeyWindowUnknown   = "key_window_unknown"
 )
@@ -184,7 +184,7 @@ func (r Record) park(s summary, now time.Time, reason string) Step {
 	case s.unanswered && s.leaseEnd.After(now):
 		return Step{Kind: Wait, At: s.leaseEnd, Reason: ReasonLeaseRunning}
 	case r.State == InDoubt:
-		return Step{Kind: Stop, Reason: ReasonAwaitsPerson}
+		return Step{Kind: Stop, Reason: ReasonAwaitsEvidence}
 	}
 	return Step{Kind: Park, To: InDoubt, Reason: reason}
 }

@@ -29,5 +29,5 @@ var reasonRows = []ReasonRow{
 	{ReasonNeverSentTwice, "The outcome is open, and the tool has no key that a second send could be recognized by."},
 	{ReasonRefused, "The policy or a person said no; nothing was sent."},
 	{ReasonEnded, "The intent has ended; nothing more happens."},
-	{ReasonAwaitsPerson, "The intent is in doubt; it waits for late evidence or for an operator."},
+	{ReasonAwaitsEvidence, "The intent is in doubt; it waits for late evidence or for an operator."},
 }

@@ -105,31 +105,34 @@ func (p Proposal) lockAction(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// leaveMark lets later submissions find the row that was just inserted. It reports whether
-// the row repeats another intent than the one that it was decided on.
-func (p Proposal) leaveMark(ctx context.Context, tx pgx.Tx) (changed bool, err error) {
+// leaveMark lets later submissions find the row that was just inserted. The error is
+// ErrDuplicateChanged if the row repeats another intent than the one that it was decided on.
+func (p Proposal) leaveMark(ctx context.Context, tx pgx.Tx) error {
 	var now time.Time
 	if err := tx.QueryRow(ctx, `SELECT writ_now()`).Scan(&now); err != nil {
-		return false, err
+		return err
 	}
 	key, err := p.keyOfTheDay(ctx, tx, now)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if p.Guard.Checked {
 		keys, err := guardKeys(ctx, tx, p.Tenant)
 		if err != nil {
-			return false, err
+			return err
 		}
 		found, err := findDuplicate(ctx, tx, keys, p.action(), p.ID())
-		if err != nil || found.Of != p.SuspectedDuplicateOf {
-			return err == nil, err
+		if err != nil {
+			return err
+		}
+		if found.Of != p.SuspectedDuplicateOf {
+			return ErrDuplicateChanged
 		}
 	}
 	id, digest := p.ID(), intent.GuardDigest(key, p.action())
 	_, err = tx.Exec(ctx, `INSERT INTO duplicate_guards (digest, intent_id, created_at, expires_at) VALUES ($1, $2, $3, $4)`,
 		digest[:], id[:], now, now.Add(p.Guard.Window))
-	return false, err
+	return err
 }
 
 const day = 24 * time.Hour
@@ -182,12 +185,4 @@ func (s *Store) DropExpiredGuards(ctx context.Context, limit int) (int, error) {
 		return nil
 	})
 	return dropped, err
-}
-
-// idOrNull maps the zero id to NULL.
-func idOrNull(id intent.ID) []byte {
-	if id.IsZero() {
-		return nil
-	}
-	return id[:]
 }

@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,7 +22,6 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 		state = intent.AwaitingConfirmation
 	}
 	var row Row
-	changed := false
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		if err := p.lockAction(ctx, tx); err != nil {
 			return err
@@ -33,16 +31,13 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 			return err
 		}
 		if created && p.Guard != nil {
-			if changed, err = p.leaveMark(ctx, tx); err != nil || changed {
-				return cmp.Or(err, ErrDuplicateChanged)
+			if err := p.leaveMark(ctx, tx); err != nil {
+				return err
 			}
 		}
 		row, err = load(ctx, tx, p.ID())
 		return err
 	})
-	if changed {
-		return Row{}, ErrDuplicateChanged
-	}
 	return row, err
 }
 

@@ -132,7 +132,8 @@ func settle(ctx context.Context, tx pgx.Tx, row *Row, step intent.Step, seal Sea
 // Refusal is a denial of an intent that was allowed before.
 type Refusal struct {
 	ID intent.ID
-	// Version is the version of the row that was decided on.
+	// Version is the version of the row that was decided on. Deny, which decides under the
+	// row's lock, does not read it.
 	Version    int64
 	Decision   []byte // canonical JSON
 	Commitment intent.Digest

@@ -150,8 +150,8 @@ func TestEveryFilterListsWhatItSaysNewestFirstInPagesOfAnySize(t *testing.T) {
 			SuspectedDuplicates: rapid.IntRange(0, 3).Draw(t, "suspected") == 0,
 			Limit:               rapid.SampledFrom([]int{0, 1, 2, 7, 90, 500}).Draw(t, "limit"),
 		}
-		if f.Check() != nil {
-			t.Skip("since after until")
+		if f.Check() != nil { // since after until, which is refused
+			f.Until = outbox.Bound{}
 		}
 		got := b.list(ctx, t, f)
 		var want []outbox.Row

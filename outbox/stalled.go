@@ -2,20 +2,11 @@ package outbox
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"writ/intent"
 )
-
-// orNull maps the zero time to NULL.
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
 
 // Stalled is an intent that made no progress by its due time.
 type Stalled struct {

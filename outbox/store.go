@@ -46,10 +46,11 @@ func (s *Store) within(ctx context.Context, begin string, fn func(tx pgx.Tx) err
 // DatabaseError gives an error of PostgreSQL its code: database_unavailable if the answer
 // is missing and the statement may be repeated (by the classes of SQLSTATE, appendix A of
 // PostgreSQL's manual), else database_access_denied, migration_required or
-// database_refused. Errors that have a code pass.
+// database_refused. Errors that have a code pass, and ErrDuplicateChanged, which is no error
+// of PostgreSQL's.
 func DatabaseError(err error) error {
 	var known *intent.Error
-	if err == nil || errors.As(err, &known) {
+	if err == nil || errors.As(err, &known) || errors.Is(err, ErrDuplicateChanged) {
 		return err
 	}
 	var pg *pgconn.PgError
@@ -185,6 +186,22 @@ func value[T any](p *T) T {
 		return zero
 	}
 	return *p
+}
+
+// orNull maps the zero time to NULL.
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// idOrNull maps the zero id to NULL.
+func idOrNull(id intent.ID) []byte {
+	if id.IsZero() {
+		return nil
+	}
+	return id[:]
 }
 
 // lockRow locks the intent's row and returns it. Every change of an intent begins here.

@@ -11,7 +11,7 @@ import (
 type Duplicate struct {
 	// Of is the earlier intent; zero if there is none.
 	Of intent.ID
-	// Ago is how long ago it was asked for.
+	// Ago is how long ago it was committed.
 	Ago time.Duration
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -43,20 +44,14 @@ func (p *program) request(ctx context.Context, args []string, f executeFlags, li
 	if err != nil {
 		return writ.Request{}, err
 	}
-	setDefault(&r.Tenant, writ.DefaultTenant)
-	setDefault(&r.Principal, f.principal)
-	setDefault(&r.Service, serviceName)
+	r.Tenant = cmp.Or(r.Tenant, writ.DefaultTenant)
+	r.Principal = cmp.Or(r.Principal, f.principal)
+	r.Service = cmp.Or(r.Service, serviceName)
 	return r, nil
 }
 
 // serviceName is the service of requests that name none.
 const serviceName = "writ-cli"
-
-func setDefault(field *string, value string) {
-	if *field == "" {
-		*field = value
-	}
-}
 
 // againWith says how the same command names the request's key.
 func (f executeFlags) againWith(r writ.Request) string {
