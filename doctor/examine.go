@@ -2,10 +2,12 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"writ/outbox"
@@ -112,13 +114,26 @@ func (s Subject) askTemporal(ctx context.Context, f *facts, queues <-chan outcom
 
 // look reads one fact within the timeout.
 func look[T any](ctx context.Context, timeout time.Duration, read func(context.Context) (T, error)) outcome[T] {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s", timeout))
+	noAnswer := fmt.Errorf("no answer within %s", timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, noAnswer)
 	defer cancel()
 	value, err := read(ctx)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case endedByServer(err):
+		err = fmt.Errorf("%w: %w", noAnswer, err)
 	}
 	return outcome[T]{value, err}
+}
+
+// endedByServer reports whether Temporal's side gave the call up at its deadline. gRPC hands
+// the deadline on, and that end may arrive just before the deadline passes here.
+func endedByServer(err error) bool {
+	var late *serviceerror.DeadlineExceeded
+	var cancelled *serviceerror.Canceled
+	return errors.As(err, &late) || errors.As(err, &cancelled)
 }
 
 // lookOn is look on a connection, which an earlier one may have cost.

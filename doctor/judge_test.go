@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -212,5 +213,21 @@ func TestTheLinesOfADriversMessageAreJoinedOnce(t *testing.T) {
 	err := errors.New("failed to connect:\n\t10.0.0.1: refused\n\t10.0.0.1: refused\n\t10.0.0.2: refused")
 	if got, want := oneLine(err), "failed to connect: 10.0.0.1: refused 10.0.0.2: refused"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestADeadlineThatTemporalsSideNoticesFirstIsNoAnswerEither(t *testing.T) {
+	t.Parallel()
+	for _, ended := range []error{
+		serviceerror.NewCanceled("stream terminated by RST_STREAM with error code: CANCEL"), serviceerror.NewDeadlineExceeded("context deadline exceeded"),
+	} {
+		got := look(t.Context(), time.Minute, func(context.Context) (int, error) { return 0, fmt.Errorf("ask: %w", ended) })
+		if got.err == nil || !strings.Contains(got.err.Error(), "no answer within 1m0s") {
+			t.Errorf("%v", got.err)
+		}
+	}
+	refused := look(t.Context(), time.Minute, func(context.Context) (int, error) { return 0, serviceerror.NewUnavailable("refused") })
+	if refused.err == nil || strings.Contains(refused.err.Error(), "no answer") {
+		t.Errorf("%v", refused.err)
 	}
 }
