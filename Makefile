@@ -95,8 +95,9 @@ fmt: ## format the Go code
 	@gofmt -w .
 
 .PHONY: docs
-docs: ## write docs/errors.md from the tables in the code
+docs: ## write docs/errors.md and docs/providers.md from the tables in the code
 	@go test -count=1 -run '^TestTheTablesOfErrorsAreThoseOfTheCode$$' ./cmd/writ -args -update
+	@go test -count=1 -run '^TestThePageOfProvidersIsThatOfTheProfiles$$' ./tools/providers -args -update
 
 .PHONY: clean
 clean: ## delete what was built; the state of a development stack stays

@@ -74,9 +74,7 @@ func (c *Client) decided(ctx context.Context, row outbox.Row, err error) (Intent
 	}
 	wake, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
-	labels := activities.Labels{Tool: row.Tool, Tenant: row.Tenant, RequestKey: row.RequestKey}
-	in := activities.Input{IntentID: row.ID, Traceparent: row.Traceparent}
-	if _, err := c.temporal.ExecuteWorkflow(wake, workflows.StartOptions(row.ID, row.TaskQueue, labels), workflows.Type, in); err != nil {
+	if err := workflows.Wake(wake, c.temporal, row); err != nil {
 		c.log.Warn("a decision is committed, and Temporal has not heard of it; recovery goes on with the intent", "intent_id", row.ID.String(), "error", err)
 	}
 	return c.view(ctx, row)
@@ -106,9 +104,9 @@ func (d Decider) check() error {
 	return nil
 }
 
-// decisions returns what people decided about an intent that had to be confirmed.
+// decisions returns what people decided about the intent.
 func (c *Client) decisions(ctx context.Context, row outbox.Row) ([]Decision, error) {
-	if row.ConfirmBy.IsZero() {
+	if len(row.Decided) == 0 {
 		return nil, nil
 	}
 	recorded, err := c.store.Decisions(ctx, row.ID)

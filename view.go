@@ -35,6 +35,16 @@ type Intent struct {
 	Payload        json.RawMessage       `json:"payload"`
 	Decision       json.RawMessage       `json:"decision"`
 	Attempts       []Attempt             `json:"attempts"`
+	// Lookups are the questions that the provider was asked.
+	Lookups []Lookup `json:"lookups,omitempty"`
+	// Alert is what somebody has to look at, one of package intent's Reason constants.
+	Alert string `json:"alert,omitempty"`
+	// HeldUntil is when it is looked again whether a hold still stands.
+	HeldUntil time.Time `json:"held_until,omitzero"`
+	// Holds are those that stand and keep it from being sent.
+	Holds []Hold `json:"holds,omitempty"`
+	// RevokedAt is when the policy said no although something was sent already.
+	RevokedAt time.Time `json:"revoked_at,omitzero"`
 	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
 	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
 	// ConfirmBy is until when a person may confirm; only if one has to.
@@ -61,6 +71,24 @@ type Attempt struct {
 	EvidenceAt time.Time      `json:"evidence_at,omitzero"`
 	Code       string         `json:"code,omitempty"`
 	Message    string         `json:"message,omitempty"`
+	// EffectID is the provider's name of the effect.
+	EffectID string `json:"effect_id,omitempty"`
+}
+
+// Lookup is one question to the provider, without an effect, and its answer.
+type Lookup struct {
+	Number     int       `json:"number"`
+	Generation int       `json:"generation"`
+	Worker     string    `json:"worker"`
+	AskedAt    time.Time `json:"asked_at"`
+	// Finding is empty while there is no answer.
+	Finding    intent.Finding `json:"finding,omitempty"`
+	AnsweredAt time.Time      `json:"answered_at,omitzero"`
+	Code       string         `json:"code,omitempty"`
+	Message    string         `json:"message,omitempty"`
+	EffectID   string         `json:"effect_id,omitempty"`
+	// Effects is how many effects the provider showed under the key, if it counts them.
+	Effects int `json:"effects,omitempty"`
 }
 
 // Answer is what a tool returned.
@@ -108,6 +136,9 @@ func (c *Client) view(ctx context.Context, row outbox.Row) (Intent, error) {
 	if v.Decisions, err = c.decisions(ctx, row); err != nil {
 		return v, unread(ctx, v, err)
 	}
+	if v.Holds, err = c.holdsOn(ctx, row); err != nil {
+		return v, unread(ctx, v, err)
+	}
 	return v, nil
 }
 
@@ -127,7 +158,7 @@ func provenBy(state intent.State, e *Error) *Error {
 	switch state {
 	case intent.Completed:
 		return e.Proven(intent.Applied)
-	case intent.Failed, intent.Refused:
+	case intent.Failed, intent.Refused, intent.Cancelled:
 		return e.Proven(intent.NotApplied)
 	case intent.AwaitingConfirmation, intent.Recorded, intent.Invoking, intent.InDoubt:
 	}
@@ -143,11 +174,19 @@ func viewOf(row outbox.Row) Intent {
 		Next: row.Next(), Traceparent: row.Traceparent,
 		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, ConfirmBy: row.ConfirmBy,
+		Alert: row.Alert, HeldUntil: row.HeldUntil, RevokedAt: row.RevokedAt,
 	}
 	for _, a := range row.Attempts {
 		v.Attempts = append(v.Attempts, Attempt{
 			Number: a.Number, Generation: a.Generation, Worker: a.Worker, ClaimedAt: a.ClaimedAt, LeaseUntil: a.LeaseUntil,
 			Outcome: a.Outcome, EvidenceAt: a.EvidenceAt, Code: a.Code, Message: a.Message,
+			EffectID: a.EffectID,
+		})
+	}
+	for _, l := range row.Lookups {
+		v.Lookups = append(v.Lookups, Lookup{
+			Number: l.Number, Generation: l.Generation, Worker: l.Worker, AskedAt: l.AskedAt, Finding: l.Finding,
+			AnsweredAt: l.AnsweredAt, Code: l.Code, Message: l.Message, EffectID: l.EffectID, Effects: l.Effects,
 		})
 	}
 	return v
@@ -216,6 +255,8 @@ func endError(v Intent) error {
 		return intent.Errorf(intent.CodeFailed, "every attempt of intent %s provably had no effect%s; use a new request key to ask again", v.ID, v.lastWord())
 	case intent.Refused:
 		return refusal(v)
+	case intent.Cancelled:
+		return intent.Errorf(intent.CodeCancelled, "intent %s was cancelled, and nothing happened; use a new request key if it is wanted after all", v.ID)
 	case intent.AwaitingConfirmation:
 		return intent.Errorf(intent.CodeConfirmationRequired,
 			"intent %s waits until %s for somebody other than %s to confirm it%s, and nothing was sent; `writ confirm %s` lets it go on, `writ deny %s` ends it",
@@ -252,9 +293,9 @@ func (v Intent) repeats() string {
 // knows no keys.
 func (v Intent) question() string {
 	switch v.Class {
-	case intent.Keyed:
+	case intent.Keyed, intent.Reconcilable:
 		return fmt.Sprintf("for idempotency key %s", v.IdempotencyKey)
-	case intent.Opaque, intent.Read:
+	case intent.Opaque, intent.Read, intent.Transactional:
 	}
 	return fmt.Sprintf("what it did at %s", v.FirstSentAt.UTC().Format(time.RFC3339))
 }

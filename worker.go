@@ -44,6 +44,11 @@ type WorkerConfig struct {
 	// ConfirmWithin is how long an intent waits for a person to confirm it, by the database's
 	// clock; then it is refused. Default: 24 h; at most 30 days.
 	ConfirmWithin time.Duration
+	// BreakerFailures is how many attempts in a row, within a minute, a provider may leave
+	// unanswered before the circuit breaker holds everything that would be sent to it. It tries
+	// the provider after 5 s, then ever more seldom down to every 5 min, and lifts the hold at
+	// the first answer. Default: 10. Negative: it never holds anything.
+	BreakerFailures int
 }
 
 // maxConfirmWithin bounds WorkerConfig.ConfirmWithin.
@@ -193,6 +198,7 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger),
 		TaskQueue: w.cfg.TaskQueue, Worker: w.cfg.Identity, Logger: w.cfg.Logger,
 		MaxPayload: w.cfg.MaxPayload, MaxResult: w.cfg.MaxResult, ConfirmWithin: w.cfg.ConfirmWithin,
+		BreakerFailures: w.cfg.BreakerFailures,
 	})
 	poller.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
 	for name, step := range map[string]any{
@@ -200,6 +206,8 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 		activities.NamePersist:   steps.Persist,
 		activities.NameInvoke:    steps.Invoke,
 		activities.NameJournal:   steps.Journal,
+		activities.NameReconcile: steps.Reconcile,
+		activities.NameCancel:    steps.Cancel,
 	} {
 		poller.RegisterActivityWithOptions(step, activity.RegisterOptions{Name: name})
 	}

@@ -27,6 +27,7 @@ type Activities struct {
 
 	maxPayload, maxResult int
 	confirmWithin         time.Duration
+	breakerFailures       int
 }
 
 // DefaultMaxResult is the size in bytes up to which an answer is kept whole.
@@ -50,6 +51,9 @@ type Config struct {
 	// ConfirmWithin is how long an intent waits for a person to confirm it. Default:
 	// DefaultConfirmWithin.
 	ConfirmWithin time.Duration
+	// BreakerFailures is how many attempts in a row a provider may leave unanswered within a
+	// minute before a hold is set on it. Default: DefaultBreakerFailures. Negative: any number.
+	BreakerFailures int
 }
 
 // New returns the activities of a worker.
@@ -57,7 +61,7 @@ func New(c Config) *Activities {
 	return &Activities{
 		store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger,
 		maxPayload: c.MaxPayload, maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
-		confirmWithin: cmp.Or(c.ConfirmWithin, DefaultConfirmWithin),
+		confirmWithin: cmp.Or(c.ConfirmWithin, DefaultConfirmWithin), breakerFailures: cmp.Or(c.BreakerFailures, DefaultBreakerFailures),
 	}
 }
 
@@ -113,19 +117,27 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent st
 		TimeoutMS:   (tool.Spec.Rules().Timeout + invokeOverhead).Milliseconds(),
 		HeartbeatMS: heartbeatTimeout(tool.Spec.Class()).Milliseconds(),
 	}
-	if decision.Allow && tool.Spec.Class() == intent.Read && !r.Detached {
+	if !decision.Allow || tool.Spec.Class() != intent.Read || r.Detached {
+		return p, nil
+	}
+	held, err := a.store.Held(ctx, r.Context.Tenant, r.Tool, tool.Spec.Provider)
+	if err == nil && !held {
 		p.Step.Kind = StepAnswer
 	}
-	return p, nil
+	return p, err
 }
 
 // authorizeAgain decides what an intent that exists does next. What is to be invoked needs
 // a worker that hosts the tool, and is waited for here, where Temporal retries with a
-// backoff. Before its first attempt the tool must still behave as it did when the intent
-// was authorized, and policy is asked again; once something was sent, the intent goes on
-// as it began.
+// backoff. Policy is asked again before every attempt. Before the first one the tool must
+// still behave as it did when the intent was authorized; once something was sent, the intent
+// goes on under the behaviour that it was sent with.
 func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progress, error) {
 	p := progressOf(row)
+	if p.Step.Kind == intent.Reconcile {
+		_, err := a.reconciler(row.Tool)
+		return p, err
+	}
 	if p.Step.Kind != intent.Invoke {
 		return p, nil
 	}
@@ -133,11 +145,13 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 	if err != nil {
 		return Progress{}, err
 	}
-	if len(row.Attempts) > 0 {
-		return p, mayNotContinue(tool, row)
-	}
 	var decision decided
-	if tool.Digest != row.SpecDigest {
+	if len(row.Attempts) > 0 {
+		if err := mayNotContinue(tool, row); err != nil {
+			return Progress{}, err
+		}
+		decision, err = a.decideOpen(ctx, tool.Spec, row)
+	} else if tool.Digest != row.SpecDigest {
 		decision, err = record(policy.SpecDiverged())
 	} else {
 		var r Request
@@ -159,6 +173,20 @@ func mayNotContinue(tool tools.Registered, row outbox.Row) error {
 		return nil
 	}
 	return fmt.Errorf("the tool %s behaves otherwise here than the intent's earlier attempts were sent under (class, provider or key window); start a worker that has it as it was", row.Tool)
+}
+
+// decideOpen asks policy about an intent of which something was sent. A policy that gives no
+// answer is waited for: it has not said no, and an outcome may be open.
+func (a *Activities) decideOpen(ctx context.Context, spec tools.Spec, row outbox.Row) (decided, error) {
+	r, err := a.requestOf(ctx, row)
+	if err != nil {
+		return decided{}, err
+	}
+	d, err := a.decide(ctx, spec, r)
+	if err == nil && d.Code == intent.CodeGateError {
+		err = errors.New("the policy gives no answer, and nothing is sent without one: " + d.Reason)
+	}
+	return d, err
 }
 
 // hosted returns the tool, or an error that Temporal retries, maybe on another worker.
@@ -196,9 +224,9 @@ func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request) (de
 func (a *Activities) Persist(ctx context.Context, in PersistInput) (p Progress, err error) {
 	ctx, span := telemetry.Start(in.Input.traced(ctx), "writ.persist", telemetry.IntentID.String(in.Input.IntentID.String()))
 	defer func() { telemetry.End(span, err) }()
-	killpoint.Reach(killpoint.BeforePersist)
+	killpoint.Reach(killpoint.BeforePersist, in.Input.IntentID.String())
 	p, err = a.persist(ctx, in)
-	killpoint.Reach(killpoint.AfterPersist)
+	killpoint.Reach(killpoint.AfterPersist, in.Input.IntentID.String())
 	return rejected(p, in.Input, err)
 }
 
@@ -226,10 +254,14 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 			return Progress{}, err
 		}
 	}
-	if decision.refuses(row) {
-		if row, err = a.store.Refuse(ctx, refusal(row, decision), Seal); err != nil {
-			return Progress{}, err
-		}
+	switch {
+	case decision.revokes(row, in.Version):
+		row, err = a.store.Revoke(ctx, row.ID, in.Version, decision.recorded)
+	case decision.refuses(row):
+		row, err = a.store.Refuse(ctx, refusal(row, decision), Seal)
+	}
+	if err != nil {
+		return Progress{}, err
 	}
 	return progressOf(row), nil
 }
@@ -241,17 +273,43 @@ func (a *Activities) Journal(ctx context.Context, in JournalInput) (p Progress, 
 		span.SetAttributes(telemetry.State.String(string(p.State)))
 		telemetry.End(span, err)
 	}()
-	killpoint.Reach(killpoint.BeforeJournal)
+	killpoint.Reach(killpoint.BeforeJournal, in.Input.IntentID.String())
 	if in.Decision != nil {
 		p, err = a.journalAnswer(ctx, in)
 	} else {
-		var row outbox.Row
-		if row, err = a.store.Journal(ctx, in.Input.IntentID, in.Evidence, Seal); err == nil {
-			p = progressOf(row)
+		p, err = a.journal(ctx, in)
+	}
+	killpoint.Reach(killpoint.AfterJournal, in.Input.IntentID.String())
+	return rejected(p, in.Input, err)
+}
+
+// journal takes the steps that only write: it ends the intent, parks it, or persists the key of
+// its next generation.
+func (a *Activities) journal(ctx context.Context, in JournalInput) (Progress, error) {
+	row, err := a.store.Journal(ctx, in.Input.IntentID, in.Evidence, Seal)
+	if err != nil {
+		return Progress{}, err
+	}
+	a.alarm(row)
+	if row.Next().Kind == intent.Renew {
+		if row, err = a.store.Renew(ctx, renewal(row)); err != nil {
+			return Progress{}, err
 		}
 	}
-	killpoint.Reach(killpoint.AfterJournal)
-	return rejected(p, in.Input, err)
+	return progressOf(row), nil
+}
+
+// renewal is the next generation of the row.
+func renewal(row outbox.Row) outbox.Renewal {
+	generation := row.Generation + 1
+	key := intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, generation)
+	return outbox.Renewal{
+		ID: row.ID, Version: row.Version, Key: key,
+		Commitment: intent.Commitment(intent.Authorized{
+			Fingerprint: row.Fingerprint, SpecDigest: row.SpecDigest, Context: row.EffectContext,
+			Decision: row.Decision, Key: key, Generation: generation,
+		}),
+	}
 }
 
 // journalAnswer commits a read that was answered before it had a row. An answer that does

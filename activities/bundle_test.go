@@ -152,7 +152,9 @@ func (b bundle) drive(t *testing.T, in activities.Input) (p activities.Progress,
 			if p = out.Progress; out.Evidence != nil {
 				p = b.journal(t, activities.JournalInput{Input: fromRow, Evidence: out.Evidence})
 			}
-		case intent.Settle, intent.Park:
+		case intent.Reconcile:
+			p = b.reconcile(t, p, in)
+		case intent.Settle, intent.Park, intent.Renew:
 			p = b.journal(t, activities.JournalInput{Input: fromRow})
 		case intent.Wait:
 			b.later(t, time.Duration(p.WaitMS)*time.Millisecond)
@@ -178,7 +180,7 @@ func (b bundle) authorize(t *testing.T, in activities.Input) activities.Progress
 
 func (b bundle) persist(t *testing.T, in activities.Input, p activities.Progress) activities.Progress {
 	t.Helper()
-	p, err := b.Persist(t.Context(), activities.PersistInput{Input: in, Decision: p.Decision})
+	p, err := b.Persist(t.Context(), activities.PersistInput{Input: in, Decision: p.Decision, Version: p.Version})
 	if err != nil {
 		t.Fatalf("persist: %v", err)
 	}
@@ -211,6 +213,15 @@ func invocation(p activities.Progress, in activities.Input) activities.InvokeInp
 		input.Answer = in.Request
 	}
 	return input
+}
+
+func (b bundle) reconcile(t *testing.T, p activities.Progress, in activities.Input) activities.Progress {
+	t.Helper()
+	p, err := b.Reconcile(t.Context(), activities.ReconcileInput{IntentID: in.IntentID, Tool: p.Labels.Tool, Version: p.Version})
+	if err != nil {
+		t.Fatalf("reconcile: %v", err)
+	}
+	return p
 }
 
 func (b bundle) journal(t *testing.T, in activities.JournalInput) activities.Progress {

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"writ/intent"
+	"writ/outbox"
 	"writ/tools"
 )
 
@@ -10,10 +11,12 @@ import (
 const (
 	// CodeNotSent: the time of the attempt was over before the tool was called.
 	CodeNotSent = tools.CodeNotSent
+	// CodeToolError: the tool returned an error without a code.
+	CodeToolError = tools.CodeToolError
 	// CodePanic: the tool panicked.
-	CodePanic = "panic"
+	CodePanic = tools.CodePanic
 	// CodeGoexit: the tool ended its goroutine instead of returning.
-	CodeGoexit = "goexit"
+	CodeGoexit = tools.CodeGoexit
 	// CodeDeadlineExceeded: the tool did not answer by the end of its lease.
 	CodeDeadlineExceeded = "deadline_exceeded"
 	// CodeInvalidOutput: the effect happened, and the answer is not what the spec promises.
@@ -27,15 +30,37 @@ const (
 
 // AttemptCodes returns the table of those codes.
 func AttemptCodes() []tools.AttemptCode {
-	return []tools.AttemptCode{
-		{Code: CodePanic, Outcome: intent.Unknown,
-			Meaning: "The tool panicked; of a read it is certain that nothing was changed. The message of the attempt holds the stack."},
-		{Code: CodeGoexit, Outcome: intent.Unknown, Meaning: "The tool ended its goroutine instead of returning."},
+	return append([]tools.AttemptCode{
 		{Code: CodeDeadlineExceeded, Outcome: intent.Unknown, Meaning: "The tool did not answer by the end of its lease."},
 		{Code: CodeInvalidOutput, Outcome: intent.Applied, Meaning: "The effect happened, and the answer is not what the tool's spec promises."},
 		{Code: CodeResultLost, Outcome: intent.Applied,
 			Meaning: "The effect happened, and of its large answer only size and digest are kept, because the database did not answer in time."},
 		{Code: CodeResultCut, Outcome: intent.Applied,
 			Meaning: "The effect happened, and of its answer only the beginning is kept, with the size and digest of all of it."},
+	}, transactionCodes()...)
+}
+
+// transactionCodes are the codes of attempts whose effect is in the outbox's own database. None
+// of them left anything behind.
+func transactionCodes() []tools.AttemptCode {
+	return []tools.AttemptCode{
+		{Code: outbox.CodeFenced, Outcome: intent.NotApplied,
+			Meaning: "A later attempt, or the end of the intent, took the right to make the effect from this attempt before it had made it."},
+		{Code: outbox.CodeTransactionBroken, Outcome: intent.NotApplied,
+			Meaning: "A statement of the tool failed, and the tool went on as if it had not."},
+		{Code: outbox.CodeTransactionEnded, Outcome: intent.NotApplied, Final: true, Meaning: "The tool ended the engine's transaction."},
+		{Code: outbox.CodeStatementRefused, Outcome: intent.NotApplied, Final: true,
+			Meaning: "The tool tried a statement, or an option of pgx, that the engine's transaction does not take, such as COMMIT or SET."},
+		{Code: outbox.CodeTransactionLost, Outcome: intent.NotApplied,
+			Meaning: "The transaction could not begin or not go on, because PostgreSQL or the connection to it did not hold, or the time was over."},
+		{Code: outbox.CodeCommitRefused, Outcome: intent.NotApplied,
+			Meaning: "PostgreSQL refused the COMMIT, for example for a deferred constraint of the tool's own tables."},
+		{Code: outbox.CodeCommitLost, Outcome: intent.NotApplied,
+			Meaning: "The connection broke during the COMMIT, which did not take effect."},
+		{Code: outbox.CodeLockTimeout, Outcome: intent.NotApplied, Meaning: "The tool waited for a lock until the attempt's time was over."},
+		{Code: outbox.CodeStatementTimeout, Outcome: intent.NotApplied, Meaning: "A statement of the tool ran until the attempt's time was over."},
+		{Code: outbox.CodeIdleTimeout, Outcome: intent.NotApplied,
+			Meaning: "The tool, or its worker, sent no statement until the attempt's time was over, and PostgreSQL closed the connection."},
+		{Code: outbox.CodeDeadlock, Outcome: intent.NotApplied, Meaning: "PostgreSQL broke a deadlock of the tool with somebody else."},
 	}
 }

@@ -26,7 +26,13 @@ func (d decided) refuses(row outbox.Row) bool {
 	if d.Code == intent.CodeConfirmationExpired {
 		return row.Next().To == intent.Refused
 	}
-	return !d.Allow && intent.CanMove(row.State, intent.Refused)
+	return !d.Allow && len(row.Attempts) == 0 && intent.CanMove(row.State, intent.Refused)
+}
+
+// revokes reports whether the decision, which denies, stops an intent of which something was
+// sent, as it stood at the version that was decided on.
+func (d decided) revokes(row outbox.Row, version int64) bool {
+	return !d.Allow && len(row.Attempts) > 0 && row.Version == version && !row.State.Ended()
 }
 
 // Denial is how a person's no ends an intent that waits for one.

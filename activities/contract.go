@@ -14,6 +14,8 @@ const (
 	NamePersist   = "persist"
 	NameInvoke    = "invoke"
 	NameJournal   = "journal"
+	NameReconcile = "reconcile"
+	NameCancel    = "cancel"
 )
 
 // Input starts a tool.execute workflow.
@@ -132,6 +134,18 @@ type InvokeOutput struct {
 type PersistInput struct {
 	Input    Input           `json:"input"`
 	Decision json.RawMessage `json:"decision"`
+	// Version is the version of the row that was decided on; 0 if there was none.
+	Version int64 `json:"version,omitempty"`
+}
+
+// ReconcileInput is the input of reconcile.
+type ReconcileInput struct {
+	IntentID intent.ID `json:"intent_id"`
+	Tool     string    `json:"tool"`
+	// Version is the version of the row that the step was decided on.
+	Version     int64  `json:"version"`
+	HeartbeatMS int64  `json:"heartbeat_ms"`
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // JournalInput is the input of journal.
@@ -142,8 +156,8 @@ type JournalInput struct {
 	Decision json.RawMessage `json:"decision,omitempty"`
 }
 
-// Heartbeat timeouts: how soon a lost worker is noticed. For a keyed tool and a read a
-// false alarm is harmless; for an opaque tool it manufactures doubt.
+// Heartbeat timeouts: how soon a lost worker is noticed. A false alarm is harmless for every
+// class but one: for an opaque tool it manufactures doubt.
 const (
 	heartbeatKeyed  = 2 * time.Second
 	heartbeatOpaque = 30 * time.Second
@@ -151,7 +165,7 @@ const (
 
 func heartbeatTimeout(c intent.Class) time.Duration {
 	switch c {
-	case intent.Read, intent.Keyed:
+	case intent.Read, intent.Transactional, intent.Keyed, intent.Reconcilable:
 		return heartbeatKeyed
 	case intent.Opaque:
 		return heartbeatOpaque

@@ -39,7 +39,7 @@ func (a *Activities) Invoke(ctx context.Context, in InvokeInput) (out InvokeOutp
 }
 
 func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in InvokeInput) (InvokeOutput, error) {
-	killpoint.Reach(killpoint.BeforeClaim)
+	killpoint.Reach(killpoint.BeforeClaim, in.IntentID.String())
 	// The clock starts before the claim does, so that every limit that is derived from it
 	// here ends no later than the one on the row.
 	started := time.Now()
@@ -51,10 +51,13 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 	if claim.Diverged {
 		return diverged(tool, row)
 	}
+	if claim.Running {
+		return InvokeOutput{Progress: whileRunning(row)}, nil
+	}
 	if !claim.Granted {
 		return InvokeOutput{Progress: progressOf(row)}, nil
 	}
-	killpoint.Reach(killpoint.BeforeSend)
+	killpoint.Reach(killpoint.BeforeSend, in.IntentID.String())
 	attempt := claim.Attempt
 	fields := invocation.Fields{
 		Tool: row.Tool, Payload: claim.Payload, IdempotencyKey: row.IdempotencyKey, Attempt: attempt.Number,
@@ -65,14 +68,19 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 		return InvokeOutput{}, err
 	}
 	lease := started.Add(attempt.LeaseUntil.Sub(attempt.ClaimedAt))
-	ev := run{
+	r := run{
 		tool: tool.Tool, class: row.Rules.Class, fields: fields, attempt: attempt, lease: lease, salt: row.Salt, maxResult: a.maxResult,
 		check: tool.Output.Validate,
 		late:  func(ev outbox.Evidence) { a.recordLate(ctx, row.ID, ev) },
-	}.untilLease(ctx)
-	killpoint.Reach(killpoint.BeforeEvidence)
+	}
+	if transactor, ok := tool.Tool.(tools.Transactor); ok && r.class == intent.Transactional {
+		return a.transact(ctx, transactor, r, row)
+	}
+	ev := r.untilLease(ctx)
+	killpoint.Reach(killpoint.BeforeEvidence, in.IntentID.String())
 	row, ev = a.recordEvidence(ctx, row, ev, lease)
-	killpoint.Reach(killpoint.AfterEvidence)
+	killpoint.Reach(killpoint.AfterEvidence, in.IntentID.String())
+	a.heed(ctx, claim.Row, attempt, ev)
 	return InvokeOutput{Progress: progressOf(row), Evidence: &ev}, nil
 }
 
@@ -147,9 +155,10 @@ func (a *Activities) recordEvidence(ctx context.Context, row outbox.Row, ev outb
 	// interest in it.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), give)
 	defer cancel()
-	updated, err := retryDatabase(ctx, func() (outbox.Row, error) { return a.store.RecordEvidence(ctx, row.ID, ev, oversize) })
+	updated, err := retryDatabase(ctx, func() (outbox.Row, error) { return a.store.RecordEvidence(ctx, row.ID, ev, oversize, Seal) })
 	if err == nil {
 		row = updated
+		a.alarm(row)
 	} else {
 		a.log.Warn("evidence was not recorded; the journal will write it, without a large answer", "intent_id", row.ID, "attempt", ev.Attempt, "error", err)
 		if oversize {
@@ -167,7 +176,8 @@ func (a *Activities) recordEvidence(ctx context.Context, row outbox.Row, ev outb
 func (a *Activities) recordLate(ctx context.Context, id intent.ID, ev outbox.Evidence) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	_, err := retryDatabase(ctx, func() (outbox.Row, error) { return a.store.RecordEvidence(ctx, id, ev, true) })
+	row, err := retryDatabase(ctx, func() (outbox.Row, error) { return a.store.RecordEvidence(ctx, id, ev, true, Seal) })
+	a.alarm(row)
 	if err != nil {
 		a.log.Error("a late answer was lost", "intent_id", id, "attempt", ev.Attempt, "outcome", ev.Outcome, "error", err)
 	}

@@ -81,6 +81,13 @@ func (r run) call(ctx context.Context) outbox.Evidence {
 	}
 }
 
+// maxEffectID bounds the provider's name of an effect in bytes, and maxMessage what an attempt
+// says.
+const (
+	maxEffectID = 255
+	maxMessage  = 2000
+)
+
 // evidenceOf calls the tool and says what its answer, its error or its panic shows.
 func (r run) evidenceOf(call func() (tools.Result, error)) (ev outbox.Evidence) {
 	ev = outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token}
@@ -96,7 +103,7 @@ func (r run) evidenceOf(call func() (tools.Result, error)) (ev outbox.Evidence) 
 		failed(&ev, tools.Classify(r.class, err))
 		return ev
 	}
-	ev.Outcome = intent.Applied
+	ev.Outcome, ev.EffectID = intent.Applied, storable(result.EffectID, maxEffectID)
 	if len(result.Body) > 0 {
 		r.keep(&ev, result)
 	}
@@ -121,7 +128,8 @@ func (r run) keep(ev *outbox.Evidence, result tools.Result) {
 
 func failed(ev *outbox.Evidence, f *tools.Failure) {
 	ev.Outcome, ev.Code, ev.Final, ev.InProgress = f.Outcome, storable(f.Code, 64), f.Final, f.InProgress
-	ev.Message = storable(f.Error(), 2000)
+	ev.Stored, ev.Already = f.Stored, f.Already && f.Outcome == intent.NotApplied
+	ev.Message = storable(f.Error(), maxMessage)
 	// A failure speaks of what did not, or may have, happened; success is a nil error.
 	if ev.Outcome != intent.NotApplied {
 		ev.Outcome = intent.Unknown

@@ -10,15 +10,17 @@ import (
 	"writ/receipts"
 )
 
-// Seal writes the receipt of an intent that ends; it is an outbox.Seal.
+// Seal writes the receipt of an intent that ends, or an amendment to it; it is an
+// outbox.Seal.
 func Seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
 	r := receipts.Receipt{
 		Version: receipts.Version, IntentID: row.ID, Generation: row.Generation,
 		Tenant: row.Tenant, Principal: row.Principal, RequestKey: row.RequestKey,
 		Tool: row.Tool, SpecDigest: row.SpecDigest, Commitment: row.Commitment,
 		KeyDigest: intent.KeyDigest(row.Salt, row.IdempotencyKey), Decision: row.Decision,
-		Attempts: []receipts.Attempt{}, State: row.State, Outcome: intent.NotApplied, Reason: reason,
-		CreatedAt: row.CreatedAt, EndedAt: row.EndedAt, SuspectedDuplicateOf: row.SuspectedDuplicateOf,
+		Number: row.Amendment, Attempts: []receipts.Attempt{}, State: row.State, Outcome: intent.Happened(row.Record()), Reason: reason,
+		Revocation: row.Revocation,
+		CreatedAt:  row.CreatedAt, EndedAt: row.EndedAt, SuspectedDuplicateOf: row.SuspectedDuplicateOf,
 	}
 	var err error
 	if r.Decisions, err = decisions(ctx, tx, row); err != nil {
@@ -31,11 +33,17 @@ func Seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer 
 		}
 		r.Attempts = append(r.Attempts, receipts.Attempt{
 			Number: at.Number, Generation: at.Generation, ClaimedAt: at.ClaimedAt,
-			Outcome: outcome, EvidenceAt: at.EvidenceAt, Code: at.Code,
+			Outcome: outcome, EvidenceAt: at.EvidenceAt, Code: at.Code, EffectID: at.EffectID,
 		})
 	}
-	if _, ok := row.Applied(); ok {
-		r.Outcome = intent.Applied
+	for _, l := range row.Lookups {
+		r.Lookups = append(r.Lookups, receipts.Lookup{
+			Number: l.Number, Generation: l.Generation, AskedAt: l.AskedAt, Finding: l.Finding, Code: l.Code,
+			EffectID: l.EffectID, Effects: l.Effects,
+		})
+	}
+	if row.Amendment > 0 {
+		r.AmendedAt = row.ReadAt
 	}
 	if answer != nil {
 		r.ResultDigest, r.MediaType, r.ResultSize = &answer.Digest, answer.MediaType, answer.Size
@@ -46,18 +54,15 @@ func Seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer 
 	return receipts.Append(ctx, tx, r)
 }
 
-// decisions returns what people decided about an intent that had to be confirmed.
+// decisions returns what people decided about the intent.
 func decisions(ctx context.Context, tx pgx.Tx, row outbox.Row) ([]receipts.Decision, error) {
-	if row.ConfirmBy.IsZero() {
-		return nil, nil
-	}
 	recorded, err := outbox.Decisions(ctx, tx, row.ID)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]receipts.Decision, len(recorded))
-	for i, d := range recorded {
-		list[i] = receipts.Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, Commitment: d.Commitment, DecidedAt: d.DecidedAt}
+	var list []receipts.Decision
+	for _, d := range recorded {
+		list = append(list, receipts.Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, Commitment: d.Commitment, DecidedAt: d.DecidedAt})
 	}
 	return list, nil
 }

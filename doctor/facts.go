@@ -21,6 +21,7 @@ type facts struct {
 	server outcome[outbox.Server] // or why there is no connection
 	schema outcome[outbox.Schema]
 	denied outcome[[]string]
+	holds  outcome[[]outbox.Hold]
 	clock  outcome[outbox.Clock]
 	pooler outcome[outbox.Pooler]
 

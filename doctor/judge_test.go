@@ -116,6 +116,11 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 		{"attributes hidden", func(f *facts) { f.attributes.err = serviceerror.NewPermissionDenied("no", "") }, "temporal_search_attributes", Warn, "no", "list"},
 		{"no tools", func(f *facts) { f.queues.value = nil }, "workers", Warn, "no worker has published", "writ worker"},
 		{"nobody there", func(f *facts) { delete(f.polled.value, "helpdesk") }, "workers", Warn, "none on task queue helpdesk, whose tools are tickets.close, tickets.open; 2 workers on task queue writ", "--task-queue"},
+		{"a hold", func(f *facts) {
+			f.holds.value = []outbox.Hold{{Subject: outbox.Subject{Scope: outbox.HoldProvider, Name: "bank"}, Principal: "ada", Note: "they migrate",
+				SetAt: f.now}, {Subject: outbox.Subject{Scope: outbox.HoldTool, Name: "echo"}, Principal: "eve", SetAt: f.now}}
+		}, "holds", Warn, "on provider bank, set by ada at 2026-03-01T12:00:00Z (they migrate); on tool echo, set by eve", "writ hold lift"},
+		{"holds hidden", func(f *facts) { f.holds.err = errors.New("permission denied for table holds") }, "holds", Warn, "permission denied", "privileges"},
 		{"nobody for minutes", func(f *facts) { f.now = f.now.Add(3 * time.Minute) }, "workers", Warn, "none on task queue writ", "wait"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

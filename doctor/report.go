@@ -76,6 +76,7 @@ var checks = []struct {
 	{"temporal_namespace", temporalNamespace},
 	{"temporal_search_attributes", temporalSearchAttributes},
 	{"workers", workers},
+	{"holds", holds},
 }
 
 // judge makes the report of the facts.

@@ -22,12 +22,12 @@ func (w *world) repeat(t testing.TB, a action, arguments ...string) *process {
 
 // guarded is a sample tool with a duplicate guard of the test's own.
 type guarded struct {
-	tools.Tool
+	tools.Reconciler
 	action intent.DuplicateAction
 }
 
 func (g guarded) Spec() tools.Spec {
-	spec := g.Tool.Spec()
+	spec := g.Reconciler.Spec()
 	spec.Duplicates.Action = g.action
 	return spec
 }
@@ -41,8 +41,8 @@ func (w *world) hostGuarded(t testing.TB, action intent.DuplicateAction) (stop f
 		t.Fatal(err)
 	}
 	for _, tool := range list {
-		if tool.Spec().Name == capture.tool {
-			return w.host(t, guarded{tool, action})
+		if captures, ok := tool.(tools.Reconciler); ok && tool.Spec().Name == capture.tool {
+			return w.host(t, guarded{captures, action})
 		}
 	}
 	t.Fatalf("there is no sample tool %s", capture.tool)

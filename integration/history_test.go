@@ -58,7 +58,7 @@ func TestTheHistoryOfEveryCourseReplays(t *testing.T) {
 			w.ask(t, capture, requestKey).outcome(t).completed(t)
 		},
 		"lost_worker": func(t *testing.T, w *world) {
-			caller := crash{point: killpoint.BeforeSend}.happen(t, w, capture)
+			caller := w.killAt(t, killpoint.BeforeSend, capture)
 			w.startWorker(t)
 			caller.outcome(t).completed(t)
 		},

@@ -19,6 +19,12 @@ var shared *stack
 const atOnce = 10
 
 func TestMain(m *testing.M) {
+	if os.Getenv(matrixVariable) != "" {
+		os.Exit(runMatrixWorker())
+	}
+	if os.Getenv(hostedVariable) != "" {
+		os.Exit(runHostedWorker())
+	}
 	flag.Parse()
 	os.Exit(runAll(m))
 }

@@ -70,6 +70,24 @@ const (
 	CodeNotAwaiting Code = "not_awaiting_confirmation"
 	CodeFailed      Code = "failed"
 	CodeInDoubt     Code = "in_doubt"
+	CodeCancelled   Code = "cancelled"
+)
+
+// The codes of what operators decide.
+const (
+	CodeInvalidResolution Code = "invalid_resolution"
+	CodeInvalidHold       Code = "invalid_hold"
+	CodeHoldNotFound      Code = "hold_not_found"
+	// CodeNotInDoubt: only the outcome of an intent in doubt can be resolved.
+	CodeNotInDoubt Code = "not_in_doubt"
+	// CodeRetryRefused: trying again could make the effect happen twice.
+	CodeRetryRefused Code = "retry_refused"
+	// CodeNotReissuable: it is not on record that nothing happened.
+	CodeNotReissuable Code = "not_reissuable"
+	CodeAlreadyEnded  Code = "already_ended"
+	// CodeNoLookup: the tool has no way to ask its provider.
+	CodeNoLookup Code = "no_lookup"
+	CodeNoAlert  Code = "no_alert"
 )
 
 // The codes of infrastructure: the answer is missing, not negative.

@@ -1,6 +1,9 @@
 package intent
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // StepKind says what is to be done with an intent.
 type StepKind string
@@ -10,6 +13,11 @@ const (
 	Invoke StepKind = "invoke"
 	// Wait: nothing may be done before Step.At; then decide again.
 	Wait StepKind = "wait"
+	// Reconcile: ask the provider what happened, without repeating the effect.
+	Reconcile StepKind = "reconcile"
+	// Renew: nothing happened under this generation's key, and it cannot be used again.
+	// Persist the key of the next generation.
+	Renew StepKind = "renew"
 	// Settle: end the intent in state Step.To with a receipt.
 	Settle StepKind = "settle"
 	// Park: the outcome is open and nothing more may be sent. Move to InDoubt.
@@ -25,18 +33,41 @@ const (
 	ReasonResend             = "resend_same_key"
 	ReasonRunAgain           = "run_again"
 	ReasonRetry              = "retry_after_definite_failure"
+	ReasonSendAgain          = "send_again_after_absent"
 	ReasonBackoff            = "backoff"
 	ReasonLeaseRunning       = "attempt_may_still_answer"
+	ReasonHeld               = "held"
+	ReasonLookUp             = "look_up"
+	ReasonNextLookup         = "next_lookup"
+	ReasonSettling           = "effect_may_still_land"
+	ReasonKeySpent           = "key_cannot_be_used_again"
 	ReasonApplied            = "effect_applied"
+	ReasonFound              = "effect_found"
+	ReasonAlready            = "effect_was_there_already"
+	ReasonResolvedApplied    = "resolved_applied"
+	ReasonResolvedNotApplied = "resolved_not_applied"
+	ReasonPerformedTwice     = "performed_twice"
 	ReasonFinalFailure       = "definite_failure"
 	ReasonBudgetSpent        = "attempts_exhausted"
+	ReasonLookupsSpent       = "lookups_exhausted"
 	ReasonWindowPassed       = "key_window_passed"
+	ReasonKeyWindowUnknown   = "key_window_unknown"
+	ReasonStoredError        = "provider_stores_errors"
 	ReasonNeverSentTwice     = "opaque_is_never_sent_twice"
+	ReasonCancelled          = "cancelled"
+	ReasonRevoked            = "policy_revoked"
+	ReasonOldKeyOpen         = "earlier_key_open"
 	ReasonRefused            = "refused"
 	ReasonEnded              = "ended"
 	ReasonAwaitsEvidence     = "awaits_evidence_or_operator"
 	ReasonAwaitsConfirmation = "awaits_confirmation"
-	ReasonKeyWindowUnknown   = "key_window_unknown"
+)
+
+// The reasons of amendments: what evidence that came after the end says against it. That an
+// effect is performed_twice can be known at the end, too.
+const (
+	ReasonAppliedAfterAll    = "applied_after_all"
+	ReasonNotAppliedAfterAll = "not_applied_after_all"
 )
 
 // Step is what is to be done next.
@@ -62,10 +93,12 @@ func Next(r Record, now time.Time) Step {
 	if r.State == AwaitingConfirmation {
 		return r.nextWhileAwaiting(now)
 	}
-	s := survey(r)
+	s := r.survey()
 	switch {
+	case s.applied && s.twice:
+		return Step{Kind: Settle, To: Completed, Reason: ReasonPerformedTwice}
 	case s.applied:
-		return Step{Kind: Settle, To: Completed, Reason: ReasonApplied}
+		return Step{Kind: Settle, To: Completed, Reason: s.why}
 	case s.open > 0:
 		return r.nextWhileOpen(s, now)
 	default:
@@ -75,111 +108,162 @@ func Next(r Record, now time.Time) Step {
 
 // nextWhileAwaiting lets only a person's decision lead on, and ends the wait at its time.
 func (r Record) nextWhileAwaiting(now time.Time) Step {
-	if now.Before(r.ConfirmBy) {
+	switch {
+	case r.survey().cancelled:
+		return Step{Kind: Settle, To: Cancelled, Reason: ReasonCancelled}
+	case now.Before(r.ConfirmBy):
 		return Step{Kind: Stop, Reason: ReasonAwaitsConfirmation}
 	}
 	return Step{Kind: Settle, To: Refused, Reason: string(CodeConfirmationExpired)}
 }
 
-// summary is what matters of the attempts.
-type summary struct {
-	applied bool // in any generation: late success of an old one blocks every later one
-	total   int  // attempts of all generations
-	spent   int  // attempts that count against the budget
-	// open counts the generation's attempts without a definite outcome.
-	open int
-	// unanswered says that an open attempt has no evidence at all, and leaseEnd is when
-	// the last of those must have stopped.
-	unanswered bool
-	leaseEnd   time.Time
-	// last is the attempt of the generation with the highest number.
-	last *Attempt
-}
-
-func survey(r Record) summary {
-	var s summary
-	for i := range r.Attempts {
-		a := &r.Attempts[i]
-		s.total++
-		if !a.InProgress {
-			s.spent++
-		}
-		if a.Outcome == Applied {
-			s.applied = true
-		}
-		if a.Generation != r.Generation {
-			continue
-		}
-		s.last = a
-		switch a.Outcome {
-		case Applied, NotApplied:
-		case Unknown:
-			s.open++
-		default:
-			s.open++
-			s.unanswered = true
-			if a.LeaseUntil.After(s.leaseEnd) {
-				s.leaseEnd = a.LeaseUntil
-			}
-		}
-	}
-	return s
-}
-
 // nextWhileOpen decides while the effect of an earlier attempt may have happened.
-func (r Record) nextWhileOpen(s summary, now time.Time) Step {
+func (r Record) nextWhileOpen(s survey, now time.Time) Step {
 	switch r.Rules.Class {
-	case Read:
-		// No effect, so no doubt: run it again.
-		if s.spent >= r.Rules.MaxAttempts {
-			return Step{Kind: Settle, To: Failed, Reason: ReasonBudgetSpent}
-		}
-		return r.invokeWhenDue(s, now, ReasonRunAgain)
 	case Keyed:
-		due := r.due(s)
-		at := now
-		if due.After(at) {
-			at = due
-		}
-		switch {
-		case r.Rules.Window == 0:
-			return r.park(s, now, ReasonKeyWindowUnknown)
-		case !r.windowHolds(at):
-			return r.park(s, now, ReasonWindowPassed)
-		case s.spent >= r.Rules.MaxAttempts:
-			return r.park(s, now, ReasonBudgetSpent)
+		if why := r.mayNotResend(s, now); why != "" {
+			return r.lookUp(s, now, why)
 		}
 		return r.invokeWhenDue(s, now, ReasonResend)
-	case Opaque:
-		return r.park(s, now, ReasonNeverSentTwice)
+	case Reconcilable:
+		return r.lookUp(s, now, ReasonLookupsSpent)
+	case Opaque, Read, Transactional: // the last two leave nothing open
 	}
 	return r.park(s, now, ReasonNeverSentTwice)
 }
 
-// nextWhenClear decides when every earlier attempt, if any, provably had no effect.
-func (r Record) nextWhenClear(s summary, now time.Time) Step {
+// stopped ends what no attempt can have had an effect of and what may not go on.
+func (r Record) stopped(s survey) Step {
 	switch {
-	case s.last == nil && s.spent >= r.Rules.MaxAttempts:
-		return Step{Kind: Settle, To: Failed, Reason: ReasonBudgetSpent}
-	case s.last == nil:
-		return Step{Kind: Invoke, Attempt: s.total + 1, Reason: ReasonFirstAttempt}
-	case s.last.Final || (!r.Rules.Retryable && !s.last.InProgress):
-		return Step{Kind: Settle, To: Failed, Reason: ReasonFinalFailure}
-	case s.spent >= r.Rules.MaxAttempts:
+	case s.cancelled:
+		return Step{Kind: Settle, To: Cancelled, Reason: ReasonCancelled}
+	case s.resolved:
+		return Step{Kind: Settle, To: Failed, Reason: ReasonResolvedNotApplied}
+	case r.revoked(s):
+		return Step{Kind: Settle, To: Failed, Reason: ReasonRevoked}
+	case r.exhausted(s):
 		return Step{Kind: Settle, To: Failed, Reason: ReasonBudgetSpent}
 	}
-	return r.invokeWhenDue(s, now, ReasonRetry)
+	return Step{}
 }
 
-func (r Record) invokeWhenDue(s summary, now time.Time, reason string) Step {
-	if due := r.due(s); due.After(now) {
+// revoked reports whether the policy said no and nobody has let the intent go on since.
+func (r Record) revoked(s survey) bool {
+	return !r.RevokedAt.IsZero() && !s.budgetFrom.After(r.RevokedAt)
+}
+
+// maxInProgress bounds, as a multiple of MaxAttempts, the attempts of a life in which the
+// provider always answers that it is still at work: those spend no budget of their own.
+const maxInProgress = 10
+
+// exhausted reports whether all allowed attempts were made.
+func (r Record) exhausted(s survey) bool {
+	return s.spent >= r.Rules.MaxAttempts || s.made >= maxInProgress*r.Rules.MaxAttempts
+}
+
+// mayNotResend says why an open outcome may not be sent again with the same key; empty if it
+// may.
+func (r Record) mayNotResend(s survey, now time.Time) string {
+	switch {
+	case s.cancelled:
+		return ReasonCancelled
+	case r.revoked(s):
+		return ReasonRevoked
+	case s.openOld > 0:
+		return ReasonOldKeyOpen
+	case r.Rules.Window == 0:
+		return ReasonKeyWindowUnknown
+	case !r.windowHolds(latest(now, r.due(s))):
+		return ReasonWindowPassed
+	case r.Rules.ReplaysErrors && (s.replayed || s.refused && r.Rules.Lookup):
+		return ReasonStoredError
+	case r.exhausted(s):
+		return ReasonBudgetSpent
+	}
+	return ""
+}
+
+// lookUp asks the provider what happened, as often as the rules allow, and parks the intent
+// when that does not tell; without a way to ask, it parks for the reason why.
+//
+// The first lookup is made at once, because what is found ends all doubt. What is absent
+// before the settle delay has passed may still land, so the next one comes after it, and so
+// does the last in any case: it alone can show that nothing happened.
+func (r Record) lookUp(s survey, now time.Time, why string) Step {
+	switch {
+	case !r.Rules.Lookup:
+		return r.park(s, now, why)
+	case s.lookups >= r.Rules.MaxLookups:
+		return r.park(s, now, ReasonLookupsSpent)
+	}
+	at, reason, settle := now, ReasonNextLookup, s.lookups+1 == r.Rules.MaxLookups
+	if asked := s.asked; asked != nil {
+		at = latest(asked.AskedAt, asked.AnsweredAt).Add(max(r.backoff(s.lookups), asked.RetryAfter))
+		settle = settle || asked.Finding == Absent
+	}
+	if settle && s.settledAt.After(at) {
+		at, reason = s.settledAt, ReasonSettling
+	}
+	if at.After(now) {
+		return Step{Kind: Wait, At: at, Reason: reason}
+	}
+	return Step{Kind: Reconcile, Reason: ReasonLookUp}
+}
+
+// nextWhenClear decides when every earlier attempt, if any, provably had no effect that
+// nobody knows of.
+func (r Record) nextWhenClear(s survey, now time.Time) Step {
+	last := s.lastOfKey
+	switch {
+	case s.cancelled || s.resolved || s.total > 0 && r.revoked(s):
+		return r.stopped(s)
+	case last != nil && r.givesUp(last):
+		return Step{Kind: Settle, To: Failed, Reason: ReasonFinalFailure}
+	case r.exhausted(s):
+		return r.stopped(s)
+	case last == nil:
+		return r.invokeWhenDue(s, now, ReasonFirstAttempt)
+	case r.needsNewKey(s, now):
+		return Step{Kind: Renew, Reason: ReasonKeySpent}
+	case last.Outcome == NotApplied:
+		return r.invokeWhenDue(s, now, ReasonRetry)
+	case r.Rules.Class.leavesDoubt():
+		return r.invokeWhenDue(s, now, ReasonSendAgain)
+	}
+	return r.invokeWhenDue(s, now, ReasonRunAgain)
+}
+
+// givesUp reports whether the answer of an attempt before which nothing happened is one that
+// another attempt cannot better. What is the case already will be so then, too.
+func (r Record) givesUp(a *Attempt) bool {
+	return a.Outcome == NotApplied && (a.Final || a.Already || !r.Rules.Retryable && !a.InProgress)
+}
+
+// needsNewKey reports whether the next attempt of a keyed tool, before which nothing
+// happened, must go under another key: the provider may have stored an error under this one,
+// or may have forgotten it by the time that the attempt is open.
+func (r Record) needsNewKey(s survey, now time.Time) bool {
+	if r.Rules.Class != Keyed {
+		return false
+	}
+	stored := r.Rules.ReplaysErrors && (s.replayed || s.refused)
+	return stored || r.Rules.Window != 0 && !r.windowHolds(latest(now, r.due(s)))
+}
+
+func (r Record) invokeWhenDue(s survey, now time.Time, reason string) Step {
+	switch due := r.due(s); {
+	case due.After(now) && r.Rules.Serial && due.Equal(s.leaseEnd):
+		return Step{Kind: Wait, At: due, Reason: ReasonLeaseRunning}
+	case due.After(now):
 		return Step{Kind: Wait, At: due, Reason: ReasonBackoff}
+	case r.HeldUntil.After(now):
+		return Step{Kind: Wait, At: r.HeldUntil, Reason: ReasonHeld}
 	}
 	return Step{Kind: Invoke, Attempt: s.total + 1, Reason: reason}
 }
 
 // park waits for the leases of unanswered attempts before it gives up on them.
-func (r Record) park(s summary, now time.Time, reason string) Step {
+func (r Record) park(s survey, now time.Time, reason string) Step {
 	switch {
 	case s.unanswered && s.leaseEnd.After(now):
 		return Step{Kind: Wait, At: s.leaseEnd, Reason: ReasonLeaseRunning}
@@ -189,17 +273,19 @@ func (r Record) park(s summary, now time.Time, reason string) Step {
 	return Step{Kind: Park, To: InDoubt, Reason: reason}
 }
 
-// due is the earliest time of the attempt after s.last. After an attempt without an
-// answer it is at once: its worker is gone, and the key makes a second send harmless.
-func (r Record) due(s summary) time.Time {
-	if s.last == nil || s.last.Outcome == "" {
-		return time.Time{}
+// due is the earliest time of the attempt after s.last. After an attempt without an answer it
+// is at once, because its worker is gone and the key makes a second send harmless; unless the
+// contract says that two sends at once are not. It is at once, too, when a person let the
+// intent go on after the answer. The provider's wish outlives the key that it was told under.
+func (r Record) due(s survey) time.Time {
+	var due time.Time
+	if s.last != nil && s.last.Outcome != "" && s.last.EvidenceAt.After(s.budgetFrom) {
+		due = s.last.EvidenceAt.Add(cmp.Or(s.last.RetryAfter, r.backoff(s.spent)))
 	}
-	wait := r.backoff(s.spent)
-	if s.last.RetryAfter > 0 {
-		wait = s.last.RetryAfter
+	if r.Rules.Serial && s.unanswered {
+		due = latest(due, s.leaseEnd)
 	}
-	return s.last.EvidenceAt.Add(wait)
+	return due
 }
 
 // backoff doubles with each attempt, within the policy's bounds.
@@ -225,8 +311,7 @@ func (r Record) windowHolds(at time.Time) bool {
 
 // SendBy returns the time after which an attempt claimed at the given time must not send:
 // the end of its lease and, for a keyed tool, of the window in which the provider surely
-// remembers the key, since another attempt may be sent within it. An attempt that is
-// claimed after the window, when every earlier one provably had no effect, has its lease.
+// remembers the key, since another attempt may be sent within it.
 func SendBy(r Record, claimedAt, leaseUntil time.Time) time.Time {
 	if r.Rules.Class != Keyed || r.Rules.Window == Forever || r.Rules.Window == 0 {
 		return leaseUntil
@@ -235,9 +320,8 @@ func SendBy(r Record, claimedAt, leaseUntil time.Time) time.Time {
 	if first.IsZero() {
 		first = claimedAt
 	}
-	end := first.Add(r.Rules.Window)
-	if end.After(leaseUntil) || survey(r).open == 0 && !end.After(claimedAt) {
-		return leaseUntil
+	if end := first.Add(r.Rules.Window); end.Before(leaseUntil) {
+		return end
 	}
-	return end
+	return leaseUntil
 }

@@ -1,6 +1,7 @@
 package intent_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,186 +10,140 @@ import (
 	"writ/intent"
 )
 
-// life is an intent that is driven through a random history by the same moves that the
-// outbox makes, with the rule asked before each of them.
-type life struct {
-	record intent.Record
-	now    time.Time
-	// reissues counts the generations that an operator began.
-	reissues int
-}
-
-func drawRules(t *rapid.T) intent.Rules {
-	seconds := func(name string, from, to int) time.Duration {
-		return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Second
-	}
-	r := intent.Rules{
-		Class:          rapid.SampledFrom([]intent.Class{intent.Read, intent.Keyed, intent.Opaque}).Draw(t, "class"),
-		Retryable:      rapid.Bool().Draw(t, "retryable"),
-		Timeout:        seconds("timeout", 1, 40),
-		MaxAttempts:    rapid.IntRange(1, 6).Draw(t, "max attempts"),
-		InitialBackoff: seconds("initial backoff", 1, 20),
-	}
-	r.MaxBackoff = r.InitialBackoff * time.Duration(rapid.IntRange(1, 5).Draw(t, "backoff growth"))
-	if r.Class == intent.Keyed {
-		r.Window = rapid.OneOf(rapid.Just(time.Duration(0)), rapid.Just(intent.Forever),
-			rapid.Map(rapid.IntRange(1, 300), func(n int) time.Duration { return time.Duration(n) * time.Second })).Draw(t, "window")
-	}
-	return r
-}
-
-func newLife(t *rapid.T) *life {
-	l := &life{record: intent.Record{State: intent.Recorded, Version: 1, Generation: 1, Rules: drawRules(t)}, now: epoch}
-	if rapid.IntRange(0, 3).Draw(t, "waits for a person") == 0 {
-		l.record.State = intent.AwaitingConfirmation
-		l.record.ConfirmBy = epoch.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "confirm by")) * time.Second)
-	}
-	return l
-}
-
-// confirm lets a person confirm in time.
-func (l *life) confirm() {
-	if l.record.State == intent.AwaitingConfirmation && l.now.Before(l.record.ConfirmBy) {
-		l.record.State = intent.Recorded
-	}
-}
-
-// advance lets a random time pass, often exactly none.
-func (l *life) advance(t *rapid.T) {
-	l.now = l.now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 1, 2, 5, 15, 60, 400}).Draw(t, "seconds")) * time.Second)
-}
-
-// obey takes the step that the rule names.
-func (l *life) obey(step intent.Step) {
-	switch step.Kind {
-	case intent.Invoke:
-		if l.record.FirstSentAt.IsZero() {
-			l.record.FirstSentAt = l.now
-		}
-		l.record.State = intent.Invoking
-		l.record.Attempts = append(l.record.Attempts, intent.Attempt{
-			Number: step.Attempt, Generation: l.record.Generation,
-			ClaimedAt: l.now, LeaseUntil: l.now.Add(l.record.Rules.Timeout + grace),
-		})
-	case intent.Settle, intent.Park:
-		l.record.State = step.To
-	case intent.Wait:
-		l.now = step.At
-	case intent.Stop:
-	}
-}
-
-// learn records evidence about a random attempt of whatever age, in whatever state.
-func (l *life) learn(t *rapid.T) {
-	if len(l.record.Attempts) == 0 {
-		return
-	}
-	a := &l.record.Attempts[rapid.IntRange(0, len(l.record.Attempts)-1).Draw(t, "attempt")]
-	outcome := rapid.SampledFrom([]intent.Outcome{intent.Applied, intent.NotApplied, intent.NotApplied, intent.Unknown, intent.Unknown}).Draw(t, "outcome")
-	if a.Outcome == intent.Applied || a.Outcome == intent.NotApplied || a.Outcome == outcome {
-		return
-	}
-	a.Outcome, a.EvidenceAt = outcome, l.now
-	a.Final = outcome != intent.Applied && rapid.Bool().Draw(t, "final")
-	a.InProgress = outcome == intent.NotApplied && rapid.IntRange(0, 3).Draw(t, "in progress") == 0
-	a.RetryAfter = 0
-	if outcome != intent.Applied && rapid.Bool().Draw(t, "says retry after") {
-		a.RetryAfter = time.Duration(rapid.IntRange(1, 300).Draw(t, "retry after")) * time.Second
-	}
-}
-
-// reissue begins a new generation where an operator could: the outcome was open.
-func (l *life) reissue() {
-	if l.record.State == intent.InDoubt && l.reissues < 2 {
-		l.reissues++
-		l.record.Generation++
-		l.record.FirstSentAt = time.Time{}
-	}
-}
-
-// histories runs check on every step that the rule names in random histories.
-func histories(t *testing.T, check func(t *rapid.T, l *life, step intent.Step)) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		l := newLife(t)
-		for range rapid.IntRange(1, 30).Draw(t, "length") {
-			step := intent.Next(l.record, l.now)
-			check(t, l, step)
-			switch rapid.IntRange(0, 10).Draw(t, "what happens") {
-			case 0, 1, 2, 3, 4:
-				l.obey(step)
-			case 5, 6, 7:
-				l.learn(t)
-			case 8:
-				l.advance(t)
-			case 9:
-				l.reissue()
-			case 10:
-				l.confirm()
-			}
-		}
-	})
-}
-
-// open returns the generation's attempts whose effect may have happened.
+// open returns the generation's attempts whose own evidence leaves open what they did.
 func open(r intent.Record) (list []intent.Attempt) {
-	for _, a := range r.Attempts {
-		if a.Generation == r.Generation && a.Outcome != intent.Applied && a.Outcome != intent.NotApplied {
+	for _, a := range uncertain(r) {
+		if a.Generation == r.Generation {
 			list = append(list, a)
 		}
 	}
 	return list
 }
 
-func applied(r intent.Record) bool {
+// uncertain returns the attempts of all generations whose own evidence leaves that open.
+func uncertain(r intent.Record) (list []intent.Attempt) {
 	for _, a := range r.Attempts {
-		if a.Outcome == intent.Applied {
-			return true
+		if a.Outcome != intent.Applied && a.Outcome != intent.NotApplied {
+			list = append(list, a)
 		}
 	}
-	return false
+	return list
 }
+
+// shownHarmless reports whether something beside an attempt's own evidence shows that it had
+// no effect: an operator's word on its generation, a lookup after its settle delay, or an
+// answer that the provider had stored for its key.
+func shownHarmless(r intent.Record, a intent.Attempt) bool {
+	said := slices.ContainsFunc(r.Decisions, func(d intent.Decided) bool {
+		return d.Kind == intent.ResolveNotApplied && d.Generation >= a.Generation
+	})
+	absent := slices.ContainsFunc(r.Lookups, func(l intent.Lookup) bool {
+		trusted := a.LeaseUntil.Add(r.Rules.SettleDelay)
+		return l.Generation == a.Generation && l.Finding == intent.Absent && !l.AskedAt.Before(trusted)
+	})
+	stored := r.Rules.ReplaysErrors && slices.ContainsFunc(r.Attempts, func(b intent.Attempt) bool {
+		return b.Generation == a.Generation && b.Stored && b.Outcome == intent.NotApplied
+	})
+	return said || absent || stored
+}
+
+// unproven returns the attempts of which nothing shows that they had no effect.
+func unproven(r intent.Record) []intent.Attempt {
+	return slices.DeleteFunc(uncertain(r), func(a intent.Attempt) bool { return shownHarmless(r, a) })
+}
+
+// certain reports whether a class leaves no doubt.
+func certain(c intent.Class) bool { return c == intent.Read || c == intent.Transactional }
 
 func TestAnOpaqueToolIsNeverSentWhileAnEarlierAttemptIsOpen(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, step intent.Step) {
-		if l.record.Rules.Class == intent.Opaque && step.Kind == intent.Invoke && len(open(l.record)) > 0 {
-			t.Fatalf("%+v is to be sent again after %+v", step, l.record.Attempts)
+		if l.Rules.Class == intent.Opaque && step.Kind == intent.Invoke && len(unproven(l.Record)) > 0 {
+			t.Fatalf("%+v is to be sent again after %+v", step, l.Attempts)
+		}
+	})
+}
+
+func TestAReconcilableToolIsSentAgainOnlyAfterATrustedLookupFoundNothing(t *testing.T) {
+	histories(t, func(t *rapid.T, l *life, step intent.Step) {
+		if l.Rules.Class == intent.Reconcilable && step.Kind == intent.Invoke && len(unproven(l.Record)) > 0 {
+			t.Fatalf("%+v is to be sent again after %+v and %+v", step, l.Attempts, l.Lookups)
 		}
 	})
 }
 
 func TestAKeyedToolIsSentAgainOnlyWithinTheProvidersMemoryOfTheKey(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, step intent.Step) {
-		r := l.record
-		if r.Rules.Class != intent.Keyed || step.Kind != intent.Invoke || len(open(r)) == 0 || r.Rules.Window == intent.Forever {
+		r := l.Record
+		if r.Rules.Class != intent.Keyed || step.Kind != intent.Invoke || len(unproven(r)) == 0 || r.Rules.Window == intent.Forever {
 			return
 		}
 		end := r.FirstSentAt.Add(r.Rules.Window)
 		if l.now.Add(r.Rules.Timeout).After(end) {
-			t.Fatalf("at %s attempt %d may run past the end of the window at %s", told(l.now), step.Attempt, told(end))
+			t.Fatalf("at %s attempt %d may run past the end of the window at %s", moment(l.now), step.Attempt, moment(end))
 		}
 		if sendBy := intent.SendBy(r, l.now, l.now.Add(r.Rules.Timeout+grace)); sendBy.After(end) {
-			t.Fatalf("attempt %d may send until %s, after the window's end at %s", step.Attempt, told(sendBy), told(end))
+			t.Fatalf("attempt %d may send until %s, after the window's end at %s", step.Attempt, moment(sendBy), moment(end))
+		}
+	})
+}
+
+func TestANewKeyIsUsedOnlyWhenNothingIsOpenUnderAnEarlierOne(t *testing.T) {
+	histories(t, func(t *rapid.T, l *life, step intent.Step) {
+		if step.Kind == intent.Renew && len(unproven(l.Record)) > 0 {
+			t.Fatalf("%s although %+v are open", told(step), unproven(l.Record))
+		}
+		for _, a := range unproven(l.Record) {
+			if step.Kind == intent.Invoke && a.Generation != l.Generation && !certain(l.Rules.Class) {
+				t.Fatalf("%s in generation %d although attempt %d of generation %d is open", told(step), l.Generation, a.Number, a.Generation)
+			}
 		}
 	})
 }
 
 func TestNothingIsSentAfterAnEffectIsKnown(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, step intent.Step) {
-		known := applied(l.record) && !l.record.State.Ended()
-		if settles := step.Kind == intent.Settle && step.To == intent.Completed; settles != known {
-			t.Fatalf("an effect is known: %v; step %+v", known, step)
+		known := slices.ContainsFunc(l.Attempts, func(a intent.Attempt) bool { return a.Outcome == intent.Applied }) ||
+			slices.ContainsFunc(l.Lookups, func(asked intent.Lookup) bool { return asked.Finding == intent.Found })
+		if known && !l.State.Ended() && (step.Kind != intent.Settle || step.To != intent.Completed) {
+			t.Fatalf("an effect is known, and the next step is %s", told(step))
+		}
+	})
+}
+
+func TestNothingIsSentWhileAPersonOrThePolicyForbidsIt(t *testing.T) {
+	histories(t, func(t *rapid.T, l *life, step intent.Step) {
+		if step.Kind != intent.Invoke {
+			return
+		}
+		cancelled, revoked := false, !l.RevokedAt.IsZero()
+		for _, d := range l.Decisions {
+			goesOn := d.Kind == intent.Retry || d.Kind == intent.Reissue
+			cancelled = d.Kind == intent.Cancel || cancelled && !goesOn
+			revoked = revoked && !(goesOn && d.At.After(l.RevokedAt))
+		}
+		held := l.HeldUntil.After(l.now)
+		if waits := l.State == intent.AwaitingConfirmation; cancelled || revoked || held || waits || l.State.Ended() {
+			t.Fatalf("%s in state %s: cancelled %v, revoked %v, held %v", told(step), l.State, cancelled, revoked, held)
 		}
 	})
 }
 
 func TestAnIntentFailsOnlyWhenEveryAttemptIsProvenNotApplied(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, step intent.Step) {
-		if step.To == intent.Failed && l.record.Rules.Class != intent.Read && len(open(l.record)) > 0 {
-			t.Fatalf("it fails while %+v are open", open(l.record))
+		nothing := step.To == intent.Failed || step.To == intent.Cancelled || step.To == intent.Refused
+		if nothing && !certain(l.Rules.Class) && len(unproven(l.Record)) > 0 {
+			t.Fatalf("%s while %+v are open", told(step), unproven(l.Record))
 		}
-		if step.Kind == intent.Park && l.record.Rules.Class == intent.Read {
-			t.Fatal("a read is in doubt")
+	})
+}
+
+func TestAReadAndATransactionalToolAreNeverInDoubt(t *testing.T) {
+	histories(t, func(t *rapid.T, l *life, step intent.Step) {
+		if step.Kind == intent.Park && certain(l.Rules.Class) {
+			t.Fatalf("%s of class %s", told(step), l.Rules.Class)
+		}
+		if intent.Happened(l.Record) == intent.Unknown && certain(l.Rules.Class) {
+			t.Fatalf("it is unknown whether a tool of class %s had its effect", l.Rules.Class)
 		}
 	})
 }
@@ -198,9 +153,9 @@ func TestNoAttemptIsParkedBeforeItsLeaseEnded(t *testing.T) {
 		if step.Kind != intent.Park {
 			return
 		}
-		for _, a := range open(l.record) {
+		for _, a := range unproven(l.Record) {
 			if a.Outcome == "" && a.LeaseUntil.After(l.now) {
-				t.Fatalf("parked at %s although attempt %d may answer until %s", told(l.now), a.Number, told(a.LeaseUntil))
+				t.Fatalf("parked at %s although attempt %d may answer until %s", moment(l.now), a.Number, moment(a.LeaseUntil))
 			}
 		}
 	})
@@ -208,29 +163,45 @@ func TestNoAttemptIsParkedBeforeItsLeaseEnded(t *testing.T) {
 
 func TestNothingIsSentBeforeAPersonHasConfirmedWhatWaitsForOne(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, step intent.Step) {
-		if l.record.State != intent.AwaitingConfirmation {
+		if l.State != intent.AwaitingConfirmation {
 			return
 		}
-		expired := !l.now.Before(l.record.ConfirmBy)
+		expired := !l.now.Before(l.ConfirmBy)
 		if ends := step.Kind == intent.Settle && step.To == intent.Refused; ends != expired || !ends && step.Kind != intent.Stop {
-			t.Fatalf("at %s, to be confirmed by %s: %s", told(l.now), told(l.record.ConfirmBy), told(step))
+			t.Fatalf("at %s, to be confirmed by %s: %s", moment(l.now), moment(l.ConfirmBy), told(step))
 		}
 	})
 }
 
-func TestTheBudgetBoundsTheAttemptsOfAWholeLife(t *testing.T) {
+func TestTheBudgetBoundsTheAttemptsUntilAPersonRenewsIt(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, step intent.Step) {
 		if step.Kind != intent.Invoke {
 			return
 		}
 		spent := 0
-		for _, a := range l.record.Attempts {
+		since := l.Attempts[l.budgetFrom:]
+		for _, a := range since {
 			if !a.InProgress {
 				spent++
 			}
 		}
-		if spent >= l.record.Rules.MaxAttempts {
-			t.Fatalf("attempt %d after %d of %d were spent", step.Attempt, spent, l.record.Rules.MaxAttempts)
+		if spent >= l.Rules.MaxAttempts || len(since) >= 10*l.Rules.MaxAttempts {
+			t.Fatalf("attempt %d after %d of %d were spent", step.Attempt, spent, l.Rules.MaxAttempts)
+		}
+	})
+}
+
+func TestTheWishOfAProviderForAWaitIsHonoured(t *testing.T) {
+	histories(t, func(t *rapid.T, l *life, step intent.Step) {
+		if step.Kind != intent.Invoke || len(l.Attempts) == l.budgetFrom {
+			return
+		}
+		last := l.Attempts[len(l.Attempts)-1]
+		letOn := slices.ContainsFunc(l.Decisions, func(d intent.Decided) bool {
+			return (d.Kind == intent.Retry || d.Kind == intent.Reissue) && !d.At.Before(last.EvidenceAt)
+		})
+		if until := last.EvidenceAt.Add(last.RetryAfter); last.Outcome != "" && !letOn && l.now.Before(until) {
+			t.Fatalf("at %s attempt %d follows one that asked to wait until %s", moment(l.now), step.Attempt, moment(until))
 		}
 	})
 }
@@ -239,27 +210,35 @@ func TestEveryStepCanBeTaken(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, step intent.Step) {
 		switch step.Kind {
 		case intent.Invoke:
-			if step.Attempt != len(l.record.Attempts)+1 {
-				t.Fatalf("attempt %d follows %d attempts", step.Attempt, len(l.record.Attempts))
+			if step.Attempt != len(l.Attempts)+1 {
+				t.Fatalf("attempt %d follows %d attempts", step.Attempt, len(l.Attempts))
 			}
-			if !intent.CanMove(l.record.State, intent.Invoking) {
-				t.Fatalf("an attempt is granted in state %s", l.record.State)
+			if !intent.CanMove(l.State, intent.Invoking) {
+				t.Fatalf("an attempt is granted in state %s", l.State)
 			}
 		case intent.Wait:
 			if !step.At.After(l.now) {
-				t.Fatalf("at %s it waits for %s", told(l.now), told(step.At))
+				t.Fatalf("at %s it waits for %s", moment(l.now), moment(step.At))
 			}
-			if then := intent.Next(l.record, step.At); then.Kind == intent.Wait && !then.At.After(step.At) {
-				t.Fatalf("after the wait it waits again: %+v", then)
+			if then := intent.Next(l.Record, step.At); then.Kind == intent.Wait && !then.At.After(step.At) {
+				t.Fatalf("after the wait it waits again: %s", told(then))
 			}
 		case intent.Settle, intent.Park:
-			if !intent.CanMove(l.record.State, step.To) {
-				t.Fatalf("%s cannot become %s", l.record.State, step.To)
+			if !intent.CanMove(l.State, step.To) {
+				t.Fatalf("%s cannot become %s", l.State, step.To)
+			}
+		case intent.Renew:
+			if !intent.CanMove(l.State, intent.Recorded) {
+				t.Fatalf("a new generation begins in state %s", l.State)
+			}
+		case intent.Reconcile:
+			if !l.Rules.Lookup || len(open(l.Record)) == 0 {
+				t.Fatalf("there is nothing or no way to look up: %+v", l.Record)
 			}
 		case intent.Stop:
-			waits := l.record.State == intent.AwaitingConfirmation && l.now.Before(l.record.ConfirmBy)
-			if !l.record.State.Ended() && l.record.State != intent.InDoubt && !waits {
-				t.Fatalf("nothing is left to do in state %s", l.record.State)
+			waits := l.State == intent.AwaitingConfirmation && l.now.Before(l.ConfirmBy)
+			if !l.State.Ended() && l.State != intent.InDoubt && !waits {
+				t.Fatalf("nothing is left to do in state %s", l.State)
 			}
 		default:
 			t.Fatalf("unknown step %+v", step)
@@ -270,25 +249,52 @@ func TestEveryStepCanBeTaken(t *testing.T) {
 	})
 }
 
-// Whatever came before: if every further answer is lost or unknown and the rule is obeyed,
-// the intent ends or is parked after a bounded number of steps.
-func TestAnIntentThatOnlyMeetsTroubleComesToRest(t *testing.T) {
+func TestEvidenceAgainstAnEndIsNeverPassedOver(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, _ intent.Step) {
-		future := life{record: l.record, now: l.now}
-		future.record.Attempts = append([]intent.Attempt(nil), l.record.Attempts...)
-		answers := rapid.SampledFrom([]string{"lost", "unknown", "not_applied"}).Draw(t, "every answer")
-		// At most three steps for each attempt: wait, invoke, wait for the lease.
-		for range 3*future.record.Rules.MaxAttempts + 3 {
-			step := intent.Next(future.record, future.now)
-			if step.Kind == intent.Stop {
+		applied := slices.ContainsFunc(l.Attempts, func(a intent.Attempt) bool { return a.Outcome == intent.Applied })
+		acknowledged := slices.ContainsFunc(l.Decisions, func(d intent.Decided) bool { return d.Kind == intent.Acknowledge })
+		if applied && l.State.Ended() && l.State != intent.Completed && l.Rules.Class != intent.Read && l.alert == "" && !acknowledged {
+			t.Fatalf("it is %s, an attempt was applied, and nobody is told", l.State)
+		}
+	})
+}
+
+// Whatever came before: if every further answer is trouble and the rule is obeyed, the
+// intent ends or waits for a person after a bounded number of steps.
+func TestAnIntentThatOnlyMeetsTroubleEndsOrWaitsForAPerson(t *testing.T) {
+	troubles := []intent.Attempt{
+		{}, {Outcome: intent.Unknown}, {Outcome: intent.NotApplied}, {Outcome: intent.NotApplied, InProgress: true},
+		{Outcome: intent.NotApplied, Stored: true}, {Outcome: intent.Unknown, Stored: true},
+		{Outcome: intent.NotApplied, RetryAfter: time.Hour}, {Outcome: intent.NotApplied, Already: true},
+	}
+	histories(t, func(t *rapid.T, l *life, _ intent.Step) {
+		future := row{Record: l.Record, tokens: slices.Clone(l.tokens), alert: l.alert}
+		future.Attempts, future.Lookups = slices.Clone(l.Attempts), slices.Clone(l.Lookups)
+		answer := rapid.SampledFrom(troubles).Draw(t, "every answer")
+		finding := rapid.SampledFrom([]intent.Finding{"", intent.Absent, intent.Unclear}).Draw(t, "every finding")
+		now := l.now
+		// Of an attempt: a renewal, three waits, itself, and its lookups with their waits.
+		for range (5 + 2*future.Rules.MaxLookups) * (10*future.Rules.MaxAttempts + 2) {
+			step := intent.Next(future.Record, now)
+			switch step.Kind {
+			case intent.Stop:
 				return
-			}
-			future.obey(step)
-			if step.Kind == intent.Invoke && answers != "lost" {
-				last := &future.record.Attempts[len(future.record.Attempts)-1]
-				last.Outcome, last.EvidenceAt = intent.Outcome(answers), future.now
+			case intent.Wait:
+				now = step.At
+			case intent.Invoke:
+				a, _, _ := future.claim(now, future.Version, "")
+				if trouble := answer; trouble.Outcome != "" {
+					trouble.EvidenceAt = now
+					future.learn(a.Number, trouble)
+				}
+			case intent.Reconcile:
+				if n := future.ask(now); finding != "" {
+					future.answered(n, intent.Lookup{Finding: finding, AnsweredAt: now})
+				}
+			case intent.Settle, intent.Park, intent.Renew:
+				future.take(step)
 			}
 		}
-		t.Fatalf("it never comes to rest: %+v", future.record)
+		t.Fatalf("it never comes to rest: %+v", future.Record)
 	})
 }

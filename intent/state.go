@@ -11,9 +11,15 @@ type Class string
 const (
 	// Read has no effect on the outside world: run it again.
 	Read Class = "read"
+	// Transactional has its effect in the outbox's own database, in the transaction that
+	// ends the intent: run it again.
+	Transactional Class = "transactional"
 	// Keyed is performed at most once per idempotency key while the provider remembers
 	// the key: send it again with the same key.
 	Keyed Class = "keyed"
+	// Reconcilable can be looked up: send it again when a lookup shows that it did not
+	// happen.
+	Reconcilable Class = "reconcilable"
 	// Opaque promises nothing: never send it again.
 	Opaque Class = "opaque"
 )
@@ -38,12 +44,16 @@ const (
 	Failed State = "failed"
 	// Refused: policy or a person said no before anything was sent. Final.
 	Refused State = "refused"
+	// Cancelled: a person stopped it, and every attempt, if there was any, was proven to have
+	// had no effect. Final.
+	Cancelled State = "cancelled"
 )
 
-// Ended reports whether s is final: no step follows.
+// Ended reports whether s is final: no step follows. A person may still begin a new
+// generation of an intent that failed.
 func (s State) Ended() bool {
 	switch s {
-	case Completed, Failed, Refused:
+	case Completed, Failed, Refused, Cancelled:
 		return true
 	case AwaitingConfirmation, Recorded, Invoking, InDoubt:
 		return false
@@ -52,17 +62,23 @@ func (s State) Ended() bool {
 }
 
 // CanMove says which transitions exist. The database refuses every other one too.
+//
+// A recorded intent ends otherwise than by a refusal or a cancellation only in a generation
+// after the first, by what becomes known of an earlier one; and nothing but a new generation
+// leads back to Recorded from a state in which something was sent.
 func CanMove(from, to State) bool {
 	switch from {
 	case AwaitingConfirmation:
-		return to == Recorded || to == Refused
+		return to == Recorded || to == Refused || to == Cancelled
 	case Recorded:
-		return to == Invoking || to == Refused
+		return to == Invoking || to == Refused || to == Cancelled || to == Completed || to == Failed || to == InDoubt
 	case Invoking:
-		return to == Invoking || to == Completed || to == Failed || to == InDoubt
+		return to == Invoking || to == Completed || to == Failed || to == Cancelled || to == InDoubt || to == Recorded
 	case InDoubt:
-		return to == Invoking || to == Completed || to == Failed
-	case Completed, Failed, Refused:
+		return to == Invoking || to == Completed || to == Failed || to == Cancelled || to == Recorded
+	case Failed:
+		return to == Recorded
+	case Completed, Refused, Cancelled:
 		return false
 	}
 	return false
@@ -90,13 +106,26 @@ type Rules struct {
 	// Window is how long the provider remembers a key, counted from the first request of
 	// the generation: 0 if nobody knows, Forever if it never forgets.
 	Window time.Duration `json:"window_ns"`
+	// Serial says that two requests with one key at once are not safe: the next one waits
+	// until the lease of the last has ended.
+	Serial bool `json:"serial,omitempty"`
+	// ReplaysErrors says that the provider stores also errors under a key and answers every
+	// later request with them.
+	ReplaysErrors bool `json:"replays_errors,omitempty"`
+	// Lookup says that the provider can be asked what became of a key.
+	Lookup bool `json:"lookup,omitempty"`
+	// SettleDelay is how long after the end of the last lease a lookup that finds nothing is
+	// trusted. Only with Lookup.
+	SettleDelay time.Duration `json:"settle_delay_ns,omitempty"`
+	// MaxLookups bounds the lookups after an attempt. Only with Lookup.
+	MaxLookups int `json:"max_lookups,omitempty"`
 }
 
 // Continues reports whether a tool that behaves as r may go on with an intent whose
 // earlier attempts were sent under the rules before: the same provider must know the same
 // key for at least as long, or an open outcome would be sent as a new effect.
 func (r Rules) Continues(before Rules) bool {
-	return r.Class == before.Class && r.Provider == before.Provider && r.Window >= before.Window
+	return r.Class == before.Class && r.Provider == before.Provider && r.Window >= before.Window && (r.Lookup || !before.Lookup)
 }
 
 // Attempt is one claim and what is known of it.
@@ -114,6 +143,52 @@ type Attempt struct {
 	Final      bool
 	RetryAfter time.Duration
 	InProgress bool
+	// Stored says that the answer is one that the provider had stored for the key, and so
+	// speaks of the first request with it.
+	Stored bool
+	// Already says that the provider refused because what was asked for is the case already:
+	// captured, deleted, not found.
+	Already bool
+	// EffectID is the provider's name of the effect; empty if it gave none.
+	EffectID string
+}
+
+// Finding is what a lookup showed.
+type Finding string
+
+const (
+	// Found: the effect happened.
+	Found Finding = "found"
+	// Absent: the provider knows nothing of it. It says that the effect did not happen only
+	// once the settle delay has passed.
+	Absent Finding = "absent"
+	// Unclear: there was no answer, or none that says either.
+	Unclear Finding = "unclear"
+)
+
+// Lookup is one question to the provider, without an effect, and its answer.
+type Lookup struct {
+	Number int
+	// Generation is the one whose key was asked for.
+	Generation int
+	AskedAt    time.Time
+	// Finding is empty while there is no answer.
+	Finding    Finding
+	AnsweredAt time.Time
+	// RetryAfter is the provider's wish, if it was unclear.
+	RetryAfter time.Duration
+	// EffectID is the provider's name of the effect that was found.
+	EffectID string
+	// Effects is how many effects the provider shows under the one key; 0 if it does not say.
+	Effects int
+}
+
+// Decided is a person's decision as far as the protocol needs it.
+type Decided struct {
+	Kind DecisionKind
+	// Generation is the one that was decided on.
+	Generation int
+	At         time.Time
 }
 
 // Record is everything that a step is decided on.
@@ -125,7 +200,17 @@ type Record struct {
 	FirstSentAt time.Time
 	// ConfirmBy is until when a person may confirm. Only for AwaitingConfirmation.
 	ConfirmBy time.Time
+	// RevokedAt is when the policy said no to an intent of which something was sent already;
+	// zero if it did not.
+	RevokedAt time.Time
+	// HeldUntil is the time before which no claim may be granted, because of a hold; zero if
+	// there is none. The hold may then still stand.
+	HeldUntil time.Time
 	// Attempts of all generations, ordered by number.
 	Attempts []Attempt
-	Rules    Rules
+	// Lookups of all generations, ordered by number.
+	Lookups []Lookup
+	// Decisions of people, oldest first.
+	Decisions []Decided
+	Rules     Rules
 }

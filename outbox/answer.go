@@ -19,21 +19,30 @@ type Answer struct {
 	Size, Kept int64
 }
 
+// answers is every recorded answer of an effect with the order in which they count: what an
+// attempt returned, what a lookup found, what an operator said. An answer that came after the
+// end is kept and changes nothing. Where the clock went back between evidence and end, the
+// only answer is the one all the same.
+const answers = `
+	SELECT i.salt, e.media_type, coalesce(e.result, b.body) AS body, b.digest, b.size
+	FROM intents i CROSS JOIN LATERAL (
+		SELECT 1 AS source, number, evidence_at AS known, media_type, result, result_digest
+		FROM attempts WHERE intent_id = i.id AND outcome = 'applied'
+		UNION ALL
+		SELECT 2, number, answered_at, media_type, result, result_digest FROM lookups WHERE intent_id = i.id AND finding = 'found'
+		UNION ALL
+		SELECT 3, number, decided_at, media_type, result, NULL FROM decisions WHERE intent_id = i.id AND kind = 'resolve_applied') e
+	LEFT JOIN blobs b ON b.intent_id = i.id AND b.digest = e.result_digest
+	WHERE i.id = $1 AND i.state NOT IN ('failed', 'refused', 'cancelled')
+	ORDER BY i.ended_at IS NOT NULL AND e.known > i.ended_at, e.source, e.number LIMIT 1`
+
 // Result returns the recorded answer of the intent's effect, the one that its receipt is
 // sealed over, with the bytes that are kept of it; nil if there is none.
 func (s *Store) Result(ctx context.Context, id intent.ID) (*Answer, []byte, error) {
-	// An answer that came after the end is kept with its attempt and changes nothing. Where
-	// the clock went back between evidence and end, the only answer is the one all the same.
-	const query = `
-		SELECT i.salt, a.media_type, coalesce(a.result, b.body), b.digest, b.size
-		FROM attempts a JOIN intents i ON i.id = a.intent_id
-		LEFT JOIN blobs b ON b.intent_id = a.intent_id AND b.digest = a.result_digest
-		WHERE a.intent_id = $1 AND a.outcome = 'applied' AND i.state NOT IN ('failed', 'refused')
-		ORDER BY i.ended_at IS NOT NULL AND a.evidence_at > i.ended_at, a.number LIMIT 1`
 	var salt, body, digest []byte
 	var mediaType *string
 	var size *int64
-	err := s.pool.QueryRow(ctx, query, id[:]).Scan(&salt, &mediaType, &body, &digest, &size)
+	err := s.pool.QueryRow(ctx, answers, id[:]).Scan(&salt, &mediaType, &body, &digest, &size)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && mediaType == nil {
 		return nil, nil, nil
 	}
@@ -52,23 +61,22 @@ func (s *Store) Result(ctx context.Context, id intent.ID) (*Answer, []byte, erro
 // answerOf describes the answer of the row's effect, without reading a large one; nil if
 // there is none.
 func answerOf(ctx context.Context, tx pgx.Tx, row Row) (*Answer, error) {
-	a, ok := row.Applied()
-	if !ok || a.MediaType == "" {
-		return nil, nil
-	}
 	const query = `
-		SELECT a.result, b.digest, b.size, length(b.body)
-		FROM attempts a LEFT JOIN blobs b ON b.intent_id = a.intent_id AND b.digest = a.result_digest
-		WHERE a.intent_id = $1 AND a.number = $2`
+		SELECT media_type, CASE WHEN digest IS NULL THEN body END, digest, size, length(body) FROM (` + answers + `) a`
+	var mediaType *string
 	var body, digest []byte
 	var size, kept *int64
-	if err := tx.QueryRow(ctx, query, row.ID[:], a.Number).Scan(&body, &digest, &size, &kept); err != nil {
+	err := tx.QueryRow(ctx, query, row.ID[:]).Scan(&mediaType, &body, &digest, &size, &kept)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && mediaType == nil {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	if digest != nil {
-		return &Answer{MediaType: a.MediaType, Digest: intent.Digest(digest), Size: *size, Kept: *kept}, nil
+		return &Answer{MediaType: *mediaType, Digest: intent.Digest(digest), Size: *size, Kept: *kept}, nil
 	}
 	return &Answer{
-		MediaType: a.MediaType, Digest: intent.ResultDigest(row.Salt, a.MediaType, body), Size: int64(len(body)), Kept: int64(len(body)),
+		MediaType: *mediaType, Digest: intent.ResultDigest(row.Salt, *mediaType, body), Size: int64(len(body)), Kept: int64(len(body)),
 	}, nil
 }

@@ -95,8 +95,8 @@ func seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer 
 	if answer != nil {
 		said = fmt.Sprintf("%s, %d of %d bytes", answer.MediaType, answer.Kept, answer.Size)
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO receipts (intent_id, generation, number, body, created_at) VALUES ($1, $2, 0, $3, $4)`,
-		row.ID[:], row.Generation, fmt.Appendf(nil, "%s %s %d %s", row.State, reason, len(row.Attempts), said), row.EndedAt)
+	_, err := tx.Exec(ctx, `INSERT INTO receipts (intent_id, generation, number, body, created_at) VALUES ($1, $2, $3, $4, $5)`,
+		row.ID[:], row.Generation, row.Amendment, fmt.Appendf(nil, "%s %s %d %s", row.State, reason, len(row.Attempts), said), row.EndedAt)
 	return err
 }
 
@@ -113,7 +113,7 @@ func (b bundle) result(t *testing.T, id intent.ID) (mediaType string, body []byt
 // receipt returns what seal wrote; there is exactly one.
 func (b bundle) receipt(t *testing.T, id intent.ID) string {
 	t.Helper()
-	return string(query[[]byte](t, b, `SELECT string_agg(body, ' and ') FROM receipts WHERE intent_id = $1`, id[:]))
+	return string(query[[]byte](t, b, `SELECT string_agg(body, ' and ' ORDER BY generation, number) FROM receipts WHERE intent_id = $1`, id[:]))
 }
 
 func (b bundle) insert(t *testing.T, p outbox.Proposal) outbox.Row {
@@ -148,7 +148,7 @@ func (b bundle) granted(t *testing.T, row outbox.Row) outbox.Claim {
 
 func (b bundle) evidence(t *testing.T, row outbox.Row, ev outbox.Evidence) outbox.Row {
 	t.Helper()
-	row, err := b.RecordEvidence(t.Context(), row.ID, ev, false)
+	row, err := b.RecordEvidence(t.Context(), row.ID, ev, false, seal)
 	if err != nil {
 		t.Error(err)
 	}

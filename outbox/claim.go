@@ -10,6 +10,10 @@ import (
 	"writ/intent"
 )
 
+// beginClaim begins a flushed transaction that waits for the row's lock for a short while: the
+// transaction of a transactional tool may have it for as long as its attempt may take.
+const beginClaim = beginFlushed + "; set local lock_timeout to '3s'"
+
 // leaseGrace is how long after its deadline an attempt's worker may still be stopping.
 const leaseGrace = 5 * time.Second
 
@@ -39,17 +43,24 @@ type Claim struct {
 	// Diverged says that it was not granted because the tool behaves otherwise than the
 	// intent was authorized, or than its earlier attempts were sent, under.
 	Diverged bool
-	Attempt  Attempt
-	Payload  []byte
+	// Running says that it was not granted because the transaction of the newest attempt still
+	// holds the row's lock. Only of transactional intents.
+	Running bool
+	Attempt Attempt
+	Payload []byte
 }
 
 // Claim grants the next attempt of the intent, once, in one flushed commit: an attempt
 // without a claim provably did not send, and a claim is the only "maybe". It is granted
 // only on the version that the step was decided on and only if the rule, asked under the
-// row's lock, still says to invoke.
+// row's lock, still says to invoke. While a hold stands on the tool, its provider or the
+// tenant, none is granted but a probe of the circuit breaker.
 func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 	var claim Claim
-	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
+	err := s.within(ctx, beginClaim, func(tx pgx.Tx) error {
+		if err := lockHolds(ctx, tx, req.ID); err != nil {
+			return err
+		}
 		row, err := lockRow(ctx, tx, req.ID)
 		if err != nil {
 			return err
@@ -61,7 +72,7 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 		} else if !row.Admits(req.SpecDigest, req.Rules) {
 			claim.Diverged = true
 		} else if step := row.Next(); row.Version == req.Version && step.Kind == intent.Invoke {
-			if err := grant(ctx, tx, row, step.Attempt, req); err != nil {
+			if err := grantPastHolds(ctx, tx, row, step.Attempt, req); err != nil {
 				return err
 			}
 			if claim.Row, err = load(ctx, tx, req.ID); err != nil {
@@ -75,10 +86,26 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 		}
 		return err
 	})
+	if lockNotAvailable(err) {
+		return s.whileRunning(ctx, req.ID, err)
+	}
 	if err != nil {
 		return Claim{}, err
 	}
 	return claim, nil
+}
+
+// whileRunning answers a claim that waited in vain for the row's lock. If an attempt that makes
+// its effect here is open, its transaction most likely has the lock.
+func (s *Store) whileRunning(ctx context.Context, id intent.ID, waited error) (Claim, error) {
+	row, err := s.Load(ctx, id)
+	if err != nil {
+		return Claim{}, err
+	}
+	if n := len(row.Attempts); row.Rules.Class != intent.Transactional || n == 0 || row.Attempts[n-1].Outcome != "" {
+		return Claim{}, waited
+	}
+	return Claim{Row: row, Running: true}, nil
 }
 
 func (r Row) attemptWith(token uuid.UUID) (Attempt, bool) {
@@ -88,6 +115,18 @@ func (r Row) attemptWith(token uuid.UUID) (Attempt, bool) {
 		}
 	}
 	return Attempt{}, false
+}
+
+// grantPastHolds grants the attempt unless a hold stands. The rule says to invoke also under an
+// automatic hold whose time for a probe has come; of all the claims that it says so to, one is
+// granted.
+func grantPastHolds(ctx context.Context, tx pgx.Tx, row Row, number int, req ClaimRequest) error {
+	if !row.HeldUntil.IsZero() {
+		if first, err := takeProbe(ctx, tx, row); err != nil || !first {
+			return err
+		}
+	}
+	return grant(ctx, tx, row, number, req)
 }
 
 func grant(ctx context.Context, tx pgx.Tx, row Row, number int, req ClaimRequest) error {
@@ -100,6 +139,9 @@ func grant(ctx context.Context, tx pgx.Tx, row Row, number int, req ClaimRequest
 			RETURNING id, generation)
 		INSERT INTO attempts (intent_id, number, generation, token, worker, claimed_at, lease_until, send_by)
 		SELECT id, $6, generation, $7, $8, $3, $4, $9 FROM granted`
+	if _, err := fence(ctx, tx, row); err != nil {
+		return err
+	}
 	now := row.ReadAt
 	lease := now.Add(row.Rules.Timeout + leaseGrace)
 	sendBy := intent.SendBy(row.Record(), now, lease)

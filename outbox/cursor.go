@@ -34,24 +34,34 @@ func (f Filter) cursor(c cursor) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return c.text(mark), nil
+}
+
+// position reads After.
+func (f Filter) position() (cursor, error) {
+	mark, err := f.mark()
+	if err != nil {
+		return cursor{}, err
+	}
+	return readCursor(f.After, mark)
+}
+
+// text writes a place in the list of that mark.
+func (c cursor) text(mark [markLength]byte) string {
 	b := append(make([]byte, 0, cursorLength), cursorVersion)
 	b = append(b, mark[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.since.UnixMicro()))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.createdAt.UnixMicro()))
 	b = append(b, c.id[:]...)
-	return cursorText.EncodeToString(b), nil
+	return cursorText.EncodeToString(b)
 }
 
-// position reads After.
-func (f Filter) position() (cursor, error) {
-	b, err := cursorText.DecodeString(f.After)
-	if err != nil || len(b) != cursorLength || b[0] != cursorVersion || cursorText.EncodeToString(b) != f.After {
+// readCursor reads what text writes; the error has code invalid_cursor.
+func readCursor(text string, mark [markLength]byte) (cursor, error) {
+	b, err := cursorText.DecodeString(text)
+	if err != nil || len(b) != cursorLength || b[0] != cursorVersion || cursorText.EncodeToString(b) != text {
 		// The last of these: package base64 skips line breaks, and a cursor has one spelling.
 		return cursor{}, intent.Errorf(intent.CodeInvalidCursor, "the cursor is none of this release; leave it out to begin with the first page")
-	}
-	mark, err := f.mark()
-	if err != nil {
-		return cursor{}, err
 	}
 	b = b[1:]
 	if [markLength]byte(b) != mark {

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,9 +19,14 @@ type Decision struct {
 	Principal string
 	// Note is the person's own words; it may be empty.
 	Note string
-	// Commitment is the one of what was decided on.
+	// Commitment and Generation are those of what was decided on.
 	Commitment intent.Digest
+	Generation int
 	DecidedAt  time.Time
+	// MediaType and Result are what an operator says that the tool would have answered; empty
+	// unless the kind is intent.ResolveApplied. They are not read with the decision.
+	MediaType string
+	Result    []byte
 }
 
 // told says who decided what, and when.
@@ -31,8 +37,34 @@ func (d Decision) told() string {
 		verb = "confirmed it"
 	case intent.Deny:
 		verb = "denied it"
+	case intent.Cancel:
+		verb = "cancelled it"
+	case intent.ResolveApplied:
+		verb = "resolved it as applied"
+	case intent.ResolveNotApplied:
+		verb = "resolved it as not applied"
+	case intent.Retry:
+		verb = "let it be tried again"
+	case intent.Inquire:
+		verb = "had the provider asked"
+	case intent.Reissue:
+		verb = "issued it again"
+	case intent.Acknowledge:
+		verb = "acknowledged its alert"
 	}
 	return fmt.Sprintf("%s %s at %s", d.Principal, verb, d.DecidedAt.Format(time.RFC3339))
+}
+
+// told says who decided what before, behind a colon; nothing if nobody did.
+func told(list []Decision) string {
+	if len(list) == 0 {
+		return ""
+	}
+	words := make([]string, len(list))
+	for i, d := range list {
+		words[i] = d.told()
+	}
+	return ": " + strings.Join(words, ", ")
 }
 
 // Decider is who decides, in the grammar of names, and why.
@@ -51,7 +83,7 @@ func (s *Store) Confirm(ctx context.Context, id intent.ID, by Decider) (Row, err
 		if by.Principal == row.Principal {
 			return intent.Errorf(intent.CodeSelfConfirmation, "%s asked for intent %s and may not confirm it; somebody else has to", by.Principal, id)
 		}
-		if err := insertDecision(ctx, tx, row, intent.Confirm, by); err != nil {
+		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Confirm, Principal: by.Principal, Note: by.Note}); err != nil {
 			return err
 		}
 		const statement = `
@@ -74,7 +106,7 @@ func (s *Store) Deny(ctx context.Context, r Refusal, by Decider, seal Seal) (Row
 		if row, err = lockUndecided(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		if err := insertDecision(ctx, tx, row, intent.Deny, by); err != nil {
+		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Deny, Principal: by.Principal, Note: by.Note}); err != nil {
 			return err
 		}
 		return refuse(ctx, tx, &row, r, seal)
@@ -104,18 +136,15 @@ func notAwaiting(ctx context.Context, tx pgx.Tx, row Row) error {
 	if err != nil {
 		return err
 	}
-	why := ""
-	for _, d := range list {
-		why += ": " + d.told()
-	}
-	return intent.Errorf(intent.CodeNotAwaiting, "intent %s is %s and does not wait for a decision%s; nothing was changed", row.ID, row.State, why)
+	return intent.Errorf(intent.CodeNotAwaiting, "intent %s is %s and does not wait for a decision%s; nothing was changed", row.ID, row.State, told(list))
 }
 
-func insertDecision(ctx context.Context, tx pgx.Tx, row Row, kind intent.DecisionKind, by Decider) error {
+// insertDecision records what was decided on the locked row.
+func insertDecision(ctx context.Context, tx pgx.Tx, row Row, d Decision) error {
 	const statement = `
-		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, decided_at)
-		SELECT $1, 1 + count(*), $2, $3, $4, $5, writ_now() FROM decisions WHERE intent_id = $1`
-	_, err := tx.Exec(ctx, statement, row.ID[:], string(kind), by.Principal, by.Note, row.Commitment[:])
+		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result)
+		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, writ_now(), nullif($7, ''), $8 FROM decisions WHERE intent_id = $1`
+	_, err := tx.Exec(ctx, statement, row.ID[:], string(d.Kind), d.Principal, d.Note, row.Commitment[:], row.Generation, d.MediaType, d.Result)
 	return err
 }
 
@@ -132,7 +161,7 @@ func Decisions(ctx context.Context, tx pgx.Tx, id intent.ID) ([]Decision, error)
 
 func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error) {
 	const query = `
-		SELECT number, kind, principal, note, commitment, decided_at FROM decisions WHERE intent_id = $1 ORDER BY number`
+		SELECT number, kind, principal, note, commitment, generation, decided_at FROM decisions WHERE intent_id = $1 ORDER BY number`
 	rows, err := q.Query(ctx, query, id[:])
 	if err != nil {
 		return nil, err
@@ -140,7 +169,7 @@ func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Decision, error) {
 		var d Decision
 		var commitment []byte
-		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.DecidedAt)
+		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.Generation, &d.DecidedAt)
 		copy(d.Commitment[:], commitment)
 		d.DecidedAt = d.DecidedAt.UTC()
 		return d, err

@@ -39,18 +39,24 @@ func TestTheDatabaseAllowsExactlyTheTransitionsOfTheRule(t *testing.T) {
 				continue // a fact that changes no state
 			}
 			err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-				const set = `UPDATE intents SET version = version + 1, state = $2, ended_at = CASE WHEN $3 THEN writ_now() END WHERE id = $1`
+				const set = `UPDATE intents SET version = version + 1, state = $2, ended_at = CASE WHEN $3 THEN writ_now() END`
+				const renewed = `, generation = generation + 1, idempotency_key = gen_random_uuid()::text, first_sent_at = NULL`
+				const where = ` WHERE id = $1`
 				// Without the guard, to put the row where the rule would not let it.
 				for _, statement := range []string{
 					`ALTER TABLE intents DISABLE TRIGGER guard`,
-					strings.NewReplacer("$1", "'"+row.ID.String()+"'", "$2", "'"+string(from)+"'", "$3", fmt.Sprint(from.Ended())).Replace(set),
+					strings.NewReplacer("$1", "'"+row.ID.String()+"'", "$2", "'"+string(from)+"'", "$3", fmt.Sprint(from.Ended())).Replace(set + renewed + where),
 					`ALTER TABLE intents ENABLE TRIGGER guard`,
 				} {
 					if _, err := tx.Exec(t.Context(), statement); err != nil {
 						t.Fatalf("%s: %v", statement, err)
 					}
 				}
-				_, err := tx.Exec(t.Context(), set, row.ID[:], string(to), to.Ended())
+				move := set
+				if to == intent.Recorded && from != intent.AwaitingConfirmation {
+					move += renewed // nothing else leads back there
+				}
+				_, err := tx.Exec(t.Context(), move+where, row.ID[:], string(to), to.Ended())
 				return err
 			})
 			if allowed := !refused(t, err); allowed != intent.CanMove(from, to) {
@@ -189,11 +195,34 @@ func TestTheDatabaseRefusesToChangeWhatWasRecorded(t *testing.T) {
 	}
 }
 
-func TestANewGenerationMayHaveANewKey(t *testing.T) {
+func TestANewGenerationHasANewKeyAndFollowsOneOfWhichNothingHappened(t *testing.T) {
 	t.Parallel()
 	b := everything(t)
-	b.exec(t, `UPDATE intents SET version = version + 1, generation = 2, idempotency_key = gen_random_uuid()::text, first_sent_at = NULL
-		WHERE request_key = 'open'`)
+	const renew = `UPDATE intents SET version = version + 1, state = 'recorded', generation = generation + 1,
+		idempotency_key = gen_random_uuid()::text, first_sent_at = NULL WHERE request_key = 'open'`
+	for _, broken := range []string{
+		strings.Replace(renew, "generation + 1", "generation + 2", 1),
+		strings.Replace(renew, "gen_random_uuid()::text", "idempotency_key", 1),
+		strings.Replace(renew, "first_sent_at = NULL", "first_sent_at = first_sent_at", 1),
+		strings.Replace(renew, "state = 'recorded'", "state = 'invoking'", 1),
+	} {
+		if _, err := b.pool.Exec(t.Context(), broken); !refused(t, err) {
+			t.Errorf("%s was accepted (%v)", broken, err)
+		}
+	}
+	err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		const late = `UPDATE attempts SET outcome = 'applied', evidence_at = writ_now() WHERE number = 3 AND intent_id =
+			(SELECT id FROM intents WHERE request_key = 'open')`
+		if _, err := tx.Exec(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+		_, err := tx.Exec(t.Context(), renew)
+		return err
+	})
+	if !refused(t, err) {
+		t.Errorf("a generation began after one whose attempt had its effect (%v)", err)
+	}
+	b.exec(t, renew)
 	if _, err := b.pool.Exec(t.Context(), `UPDATE intents SET version = version + 1, generation = 1 WHERE request_key = 'open'`); !refused(t, err) {
 		t.Error("an old generation came back")
 	}

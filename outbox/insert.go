@@ -51,8 +51,9 @@ type End struct {
 	Evidence *Evidence
 }
 
-// Seal writes the receipt of an intent that ends, in the transaction that ends it. The
-// row is as it stands after the end; answer is what was recorded, or nil.
+// Seal writes the receipt of an intent that ends, in the transaction that ends it, or an
+// amendment to it, in the transaction that records the evidence against it. The row is as it
+// stands then and Row.Amendment says which it is; answer is what was recorded, or nil.
 type Seal func(ctx context.Context, tx pgx.Tx, row Row, reason string, answer *Answer) error
 
 // InsertEnded persists an intent in its final state, in one flushed commit with its

@@ -77,7 +77,7 @@ func (s Schema) compare(applied map[int64]bool) (Schema, error) {
 }
 
 // privileges are what the role of clients and workers needs, and no more; they are those of
-// the statements of this package and of receipts. FOR UPDATE needs UPDATE. What migrates
+// the statements of this package, of receipts and of the sample tools. FOR UPDATE needs UPDATE. What migrates
 // needs to own the tables.
 var privileges = map[string][]string{
 	"intents":          {"SELECT", "INSERT", "UPDATE"},
@@ -87,6 +87,10 @@ var privileges = map[string][]string{
 	"blobs":            {"SELECT", "INSERT", "DELETE"},
 	"staged_payloads":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"decisions":        {"SELECT", "INSERT"},
+	"lookups":          {"SELECT", "INSERT", "UPDATE"},
+	"holds":            {"SELECT", "INSERT", "UPDATE"},
+	"breakers":         {"SELECT", "INSERT", "UPDATE"},
+	"documents":        {"SELECT", "INSERT", "DELETE"},
 	"guard_keys":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"duplicate_guards": {"SELECT", "INSERT", "UPDATE", "DELETE"},
 }
@@ -105,7 +109,7 @@ func (i *Inspector) Denied(ctx context.Context) ([]string, error) {
 		WHERE to_regclass(name) IS NOT NULL AND NOT has_table_privilege(to_regclass(name), kind)
 		UNION ALL
 		SELECT 'EXECUTE on ' || p.oid::regprocedure FROM pg_proc p
-		WHERE p.oid = to_regproc('writ_now') AND NOT has_function_privilege(p.oid, 'EXECUTE')
+		WHERE p.oid IN (to_regproc('writ_now'), to_regproc('writ_held_until'), to_regproc('writ_hold_lock')) AND NOT has_function_privilege(p.oid, 'EXECUTE')
 		ORDER BY 1`
 	rows, err := i.conn.Query(ctx, query, tables, kinds)
 	if err != nil {

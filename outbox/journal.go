@@ -13,8 +13,9 @@ import (
 // whatever state the intent is in, and returns the row. Unless flush is set it commits
 // without waiting for the disk, because [Store.Journal] receives the evidence too. A
 // definite outcome is never replaced; an unknown one gives way to a definite one that
-// comes late.
-func (s *Store) RecordEvidence(ctx context.Context, id intent.ID, ev Evidence, flush bool) (Row, error) {
+// comes late. What speaks against the end of an intent is sealed as an amendment to its
+// receipt, on disk, and raises an alert.
+func (s *Store) RecordEvidence(ctx context.Context, id intent.ID, ev Evidence, flush bool, seal Seal) (Row, error) {
 	begin := beginRelaxed
 	if flush {
 		begin = beginFlushed
@@ -24,18 +25,19 @@ func (s *Store) RecordEvidence(ctx context.Context, id intent.ID, ev Evidence, f
 		if row, err = lockRow(ctx, tx, id); err != nil {
 			return err
 		}
-		row, err = addEvidence(ctx, tx, row, ev)
+		row, err = addEvidence(ctx, tx, row, ev, seal)
 		return err
 	})
 	return row, err
 }
 
 // addEvidence needs the row's lock. It returns the row as it stands afterwards.
-func addEvidence(ctx context.Context, tx pgx.Tx, row Row, ev Evidence) (Row, error) {
+func addEvidence(ctx context.Context, tx pgx.Tx, row Row, ev Evidence, seal Seal) (Row, error) {
 	const statement = `
 		UPDATE attempts
 		SET outcome = $4, evidence_at = writ_now(), code = $5, message = $6, final = $7, in_progress = $8,
-			retry_after_ms = $9, media_type = $10, result = $11, result_digest = $12
+			retry_after_ms = $9, media_type = $10, result = $11, result_digest = $12, stored = $13, already = $14,
+			effect_id = nullif($15, '')
 		WHERE intent_id = $1 AND number = $2 AND token = $3`
 	if !row.learnsFrom(ev) {
 		return row, nil // a large answer of no use is not stored
@@ -49,19 +51,61 @@ func addEvidence(ctx context.Context, tx pgx.Tx, row Row, ev Evidence) (Row, err
 		inline = nil
 	}
 	_, err = tx.Exec(ctx, statement, row.ID[:], ev.Attempt, ev.Token, string(ev.Outcome), ev.Code, ev.Message,
-		ev.Final, ev.InProgress, ev.RetryAfterMS, ev.mediaType(), inline, digest)
+		ev.Final, ev.InProgress, ev.RetryAfterMS, ev.mediaType(), inline, digest,
+		ev.Stored, ev.Already, ev.EffectID)
 	if err != nil {
 		return row, err
 	}
-	if row, err = load(ctx, tx, row.ID); err != nil {
+	if err := noteContact(ctx, tx, row, ev); err != nil {
 		return row, err
 	}
-	return noteFact(ctx, tx, row)
+	return learnt(ctx, tx, row, seal)
+}
+
+// learnt reads a row that learned something, gives it its new version, and amends its receipt
+// if what it learned speaks against its end.
+func learnt(ctx context.Context, tx pgx.Tx, before Row, seal Seal) (Row, error) {
+	row, err := load(ctx, tx, before.ID)
+	if err != nil {
+		return row, err
+	}
+	if row, err = noteFact(ctx, tx, row); err != nil {
+		return row, err
+	}
+	against := intent.Contradiction(row.Record())
+	if against == "" || against == intent.Contradiction(before.Record()) {
+		return row, nil
+	}
+	return amend(ctx, tx, row, against, seal)
+}
+
+// amend seals an amendment to the receipt of an ended intent and raises its alert.
+func amend(ctx context.Context, tx pgx.Tx, row Row, against string, seal Seal) (Row, error) {
+	// A relaxed commit may be lost, and nobody would come to write this again.
+	if _, err := tx.Exec(ctx, `set local synchronous_commit to on`); err != nil {
+		return row, err
+	}
+	const statement = `
+		UPDATE intents SET version = version + 1, alert = $2
+		WHERE id = $1
+		RETURNING version, (SELECT count(*) FROM receipts WHERE intent_id = $1 AND generation = $3)`
+	if err := tx.QueryRow(ctx, statement, row.ID[:], against, row.Generation).Scan(&row.Version, &row.Amendment); err != nil {
+		return row, err
+	}
+	row.Alert = against
+	answer, err := answerOf(ctx, tx, row)
+	if err != nil {
+		return row, err
+	}
+	return row, seal(ctx, tx, row, against, answer)
 }
 
 // learnsFrom reports whether ev would change what is known of its attempt.
 func (r Row) learnsFrom(ev Evidence) bool {
 	a, ok := r.attemptWith(ev.Token)
+	if r.Rules.Class == intent.Transactional && ev.Outcome == intent.Applied && !a.Transacted {
+		return false // such an effect is here, or it did not happen; a history may have outlived it
+	}
 	return ok && a.Number == ev.Attempt && (a.Outcome == "" || a.Outcome == intent.Unknown && ev.Outcome != intent.Unknown)
 }
 
@@ -73,7 +117,7 @@ func noteFact(ctx context.Context, tx pgx.Tx, row Row) (Row, error) {
 	switch step.Kind {
 	case intent.Wait:
 		due = step.At
-	case intent.Invoke, intent.Settle, intent.Park:
+	case intent.Invoke, intent.Reconcile, intent.Renew, intent.Settle, intent.Park:
 	case intent.Stop:
 		due = row.DueAt
 	}
@@ -98,7 +142,7 @@ func (s *Store) Journal(ctx context.Context, id intent.ID, evidence *Evidence, s
 			return err
 		}
 		if evidence != nil {
-			if row, err = addEvidence(ctx, tx, row, *evidence); err != nil {
+			if row, err = addEvidence(ctx, tx, row, *evidence, seal); err != nil {
 				return err
 			}
 		}
@@ -111,14 +155,20 @@ func (s *Store) Journal(ctx context.Context, id intent.ID, evidence *Evidence, s
 			return settle(ctx, tx, &row, step, seal)
 		case intent.Park:
 			return move(ctx, tx, &row, step.To)
-		case intent.Invoke, intent.Wait, intent.Stop:
+		case intent.Invoke, intent.Reconcile, intent.Renew, intent.Wait, intent.Stop:
 		}
 		return nil
 	})
 	return row, err
 }
 
-func settle(ctx context.Context, tx pgx.Tx, row *Row, step intent.Step, seal Seal) error {
+func settle(ctx context.Context, tx pgx.Tx, row *Row, step intent.Step, seal Seal) (err error) {
+	if *row, err = fence(ctx, tx, *row); err != nil {
+		return err
+	}
+	if step.Reason == intent.ReasonPerformedTwice {
+		row.Alert = step.Reason
+	}
 	if err := move(ctx, tx, row, step.To); err != nil {
 		return err
 	}
@@ -148,7 +198,7 @@ func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 		if row, err = lockRow(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		if row.Version != r.Version || !intent.CanMove(row.State, intent.Refused) {
+		if row.Version != r.Version || len(row.Attempts) > 0 || !intent.CanMove(row.State, intent.Refused) {
 			return nil
 		}
 		return refuse(ctx, tx, &row, r, seal)
@@ -169,12 +219,12 @@ func refuse(ctx context.Context, tx pgx.Tx, row *Row, r Refusal, seal Seal) erro
 func move(ctx context.Context, tx pgx.Tx, row *Row, to intent.State) error {
 	const statement = `
 		UPDATE intents
-		SET version = version + 1, state = $2, due_at = NULL, decision = $5, commitment = $6,
+		SET version = version + 1, state = $2, due_at = NULL, decision = $5, commitment = $6, alert = nullif($7, ''),
 			ended_at = CASE WHEN $3 THEN writ_now() END
 		WHERE id = $1 AND version = $4
 		RETURNING version, ended_at`
 	var ended *time.Time
-	err := tx.QueryRow(ctx, statement, row.ID[:], string(to), to.Ended(), row.Version, row.Decision, row.Commitment[:]).Scan(&row.Version, &ended)
+	err := tx.QueryRow(ctx, statement, row.ID[:], string(to), to.Ended(), row.Version, row.Decision, row.Commitment[:], row.Alert).Scan(&row.Version, &ended)
 	if err != nil {
 		return err
 	}

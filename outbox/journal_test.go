@@ -178,7 +178,7 @@ func TestCommitsWaitForTheDiskWhateverTheConnectionSays(t *testing.T) {
 	}
 	c = b.granted(t, b.insert(t, propose("order-4712", keyed())))
 	settings()
-	if _, err := b.RecordEvidence(t.Context(), c.Row.ID, of(c, intent.Applied, ""), true); err != nil {
+	if _, err := b.RecordEvidence(t.Context(), c.Row.ID, of(c, intent.Applied, ""), true, seal); err != nil {
 		t.Fatal(err)
 	}
 	if got := settings(); got != "on" {

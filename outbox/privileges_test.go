@@ -106,12 +106,12 @@ func TestThePrivilegesThatAreAskedForAreThoseOfTheStatements(t *testing.T) {
 	}
 }
 
-// neededPrivileges reads the statements of this package and of receipts.
+// neededPrivileges reads the statements of this package, of receipts and of the sample tools.
 func neededPrivileges(t *testing.T, tables []string) (needed []string) {
 	t.Helper()
 	statements := regexp.MustCompile(`\b(INSERT INTO|UPDATE|DELETE FROM|FROM|JOIN) (\w+)(?s:([^;` + "`" + `]*))`)
 	kinds := map[string]string{"INSERT INTO": "INSERT", "UPDATE": "UPDATE", "DELETE FROM": "DELETE", "FROM": "SELECT", "JOIN": "SELECT"}
-	for _, pattern := range []string{"*.go", "../receipts/*.go"} {
+	for _, pattern := range []string{"*.go", "../receipts/*.go", "../tools/sample/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -135,6 +135,9 @@ func neededPrivileges(t *testing.T, tables []string) (needed []string) {
 					continue
 				}
 				needed = append(needed, kinds[kind]+" on "+table)
+				if kind == "DELETE FROM" && strings.Contains(behind, "WHERE") {
+					needed = append(needed, "SELECT on "+table)
+				}
 				if kind == "INSERT INTO" && strings.Contains(behind, "DO UPDATE") || kind == "FROM" && strings.Contains(behind, "FOR UPDATE") {
 					needed = append(needed, "UPDATE on "+table)
 				}

@@ -33,6 +33,20 @@ type Row struct {
 	DueAt          time.Time // zero: ended or parked
 	EndedAt        time.Time // zero: not ended
 	Attempts       []Attempt // ordered by number
+	Lookups        []Lookup  // ordered by number
+	// Decided are the decisions of people, oldest first, as far as the rule needs them.
+	Decided []intent.Decided
+	// RevokedAt and Revocation are the policy's no to an intent of which something was sent
+	// already; zero if there is none.
+	RevokedAt  time.Time
+	Revocation []byte // canonical JSON
+	// HeldUntil is the time before which no claim may be granted; zero if no hold stands.
+	HeldUntil time.Time
+	// Amendment numbers the receipt that a [Seal] is to write: 0 for the end of a generation,
+	// else an amendment to it. It is not read with the row.
+	Amendment int
+	// Alert is what somebody has to look at, one of intent's Reason constants; empty: nothing.
+	Alert string
 	// SuspectedDuplicateOf is zero unless the intent seems to repeat an earlier one.
 	SuspectedDuplicateOf intent.ID
 	// ConfirmBy is until when a person may confirm the intent; zero if nobody has to.
@@ -50,6 +64,8 @@ type Attempt struct {
 	Code, Message string
 	// MediaType is empty unless the attempt has a result.
 	MediaType string
+	// Transacted says that the effect is in the outbox's own database.
+	Transacted bool
 }
 
 // Record returns what a step is decided on.
@@ -57,10 +73,14 @@ func (r Row) Record() intent.Record {
 	rec := intent.Record{
 		State: r.State, Version: r.Version, Generation: r.Generation,
 		FirstSentAt: r.FirstSentAt, ConfirmBy: r.ConfirmBy, Rules: r.Rules,
-		Attempts: make([]intent.Attempt, len(r.Attempts)),
+		RevokedAt: r.RevokedAt, HeldUntil: r.HeldUntil, Decisions: r.Decided,
+		Attempts: make([]intent.Attempt, len(r.Attempts)), Lookups: make([]intent.Lookup, len(r.Lookups)),
 	}
 	for i, a := range r.Attempts {
 		rec.Attempts[i] = a.Attempt
+	}
+	for i, l := range r.Lookups {
+		rec.Lookups[i] = l.Lookup
 	}
 	return rec
 }
@@ -126,6 +146,10 @@ type Evidence struct {
 	Final        bool  `json:"final,omitempty"`
 	InProgress   bool  `json:"in_progress,omitempty"`
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// Stored, Already and EffectID are those of intent.Attempt.
+	Stored   bool   `json:"stored,omitempty"`
+	Already  bool   `json:"already,omitempty"`
+	EffectID string `json:"effect_id,omitempty"`
 	// MediaType and Result are the answer of an applied attempt.
 	MediaType string `json:"media_type,omitempty"`
 	Result    []byte `json:"result,omitempty"`

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,6 +19,10 @@ type Stalled struct {
 	Traceparent string
 }
 
+// heldGrace is how long an intent that is held is left alone: it makes no progress however often
+// it is started again, and lifting the hold makes it due.
+const heldGrace = 5 * time.Minute
+
 // TakeStalled returns up to limit intents that are overdue and puts off their due time, so
 // that each is taken by one of any number of recovery workers and taken again if that
 // worker dies. It writes nothing when nothing is overdue.
@@ -29,12 +34,13 @@ func (s *Store) TakeStalled(ctx context.Context, limit int) ([]Stalled, error) {
 		WITH overdue AS (
 			SELECT id FROM intents WHERE due_at <= (SELECT writ_now())
 			ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-		UPDATE intents i SET due_at = writ_now() + $2::interval
+		UPDATE intents i SET due_at = writ_now() +
+			CASE WHEN writ_held_until(i.tenant, i.tool, i.rules->>'provider') > writ_now() THEN $3::interval ELSE $2::interval END
 		FROM overdue WHERE i.id = overdue.id
 		RETURNING i.id, i.tool, i.tenant, i.request_key, i.task_queue, i.traceparent`
 	var list []Stalled
 	err := s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, query, limit, progressGrace)
+		rows, err := tx.Query(ctx, query, limit, progressGrace, heldGrace)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,9 @@ func TestOnlyWhatIsOverdueIsTaken(t *testing.T) {
 	p := propose("recorded", keyed())
 	recorded := b.insert(t, p)
 	claimed := b.granted(t, b.insert(t, propose("claimed", keyed()))).Row
-	waiting := b.granted(t, b.insert(t, propose("waiting for the provider", keyed())))
+	remembers := keyed()
+	remembers.Window = intent.Forever
+	waiting := b.granted(t, b.insert(t, propose("waiting for the provider", remembers)))
 	later := of(waiting, intent.NotApplied, "http_429")
 	later.RetryAfterMS = (48 * time.Hour).Milliseconds()
 	b.journal(t, waiting.Row, &later)

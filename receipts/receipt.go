@@ -20,7 +20,7 @@ type Receipt struct {
 	Version    string    `json:"version"`
 	IntentID   intent.ID `json:"intent_id"`
 	Generation int       `json:"generation"`
-	// Number is 0 for the final receipt of the generation.
+	// Number is 0 for the final receipt of the generation, and counts its amendments from 1.
 	Number     int               `json:"number"`
 	Tenant     string            `json:"tenant"`
 	Principal  string            `json:"principal"`
@@ -35,12 +35,16 @@ type Receipt struct {
 	// Decisions are those of people, oldest first; absent if nobody had to decide.
 	Decisions []Decision `json:"decisions,omitempty"`
 	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
-	SuspectedDuplicateOf intent.ID    `json:"suspected_duplicate_of,omitzero"`
-	Attempts             []Attempt    `json:"attempts"`
-	State                intent.State `json:"state"`
+	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
+	Attempts             []Attempt `json:"attempts"`
+	// Lookups are the questions that the provider was asked; absent if it was not.
+	Lookups []Lookup     `json:"lookups,omitempty"`
+	State   intent.State `json:"state"`
+	// Revocation is the policy's no that came after something was sent.
+	Revocation json.RawMessage `json:"revocation,omitempty"`
 	// Outcome says whether the effect happened.
 	Outcome intent.Outcome `json:"outcome"`
-	// Reason is the rule by which the intent ended.
+	// Reason is the rule by which the intent ended, or what an amendment says against it.
 	Reason string `json:"reason"`
 	// ResultDigest is the salted digest of the recorded answer; absent if there is none.
 	ResultDigest *intent.Digest `json:"result_digest,omitempty"`
@@ -51,6 +55,8 @@ type Receipt struct {
 	ResultKept *int64    `json:"result_kept,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
 	EndedAt    time.Time `json:"ended_at"`
+	// AmendedAt is when the evidence of an amendment was recorded.
+	AmendedAt time.Time `json:"amended_at,omitzero"`
 }
 
 // Decision is what a person decided about the intent.
@@ -71,6 +77,21 @@ type Attempt struct {
 	Outcome    intent.Outcome `json:"outcome"`
 	EvidenceAt time.Time      `json:"evidence_at,omitzero"`
 	Code       string         `json:"code,omitempty"`
+	// EffectID is the provider's name of the effect.
+	EffectID string `json:"effect_id,omitempty"`
+}
+
+// Lookup is one question to the provider.
+type Lookup struct {
+	Number     int       `json:"number"`
+	Generation int       `json:"generation"`
+	AskedAt    time.Time `json:"asked_at"`
+	// Finding is empty if there was no answer.
+	Finding  intent.Finding `json:"finding,omitempty"`
+	Code     string         `json:"code,omitempty"`
+	EffectID string         `json:"effect_id,omitempty"`
+	// Effects is how many effects the provider showed, if it counts them.
+	Effects int `json:"effects,omitempty"`
 }
 
 // Canonical returns the receipt as canonical JSON: the bytes that are stored.
@@ -82,15 +103,19 @@ func (r Receipt) Canonical() ([]byte, error) {
 	return intent.Canonicalize(raw)
 }
 
-// Append writes the receipt in tx. There is one final receipt for each generation; a
-// second one is an error of the database.
+// Append writes the receipt in tx. There is one final receipt for each generation, and one
+// amendment of each number; a second one is an error of the database.
 func Append(ctx context.Context, tx pgx.Tx, r Receipt) error {
 	body, err := r.Canonical()
 	if err != nil {
 		return err
 	}
+	at := r.EndedAt
+	if r.Number > 0 {
+		at = r.AmendedAt
+	}
 	_, err = tx.Exec(ctx, `INSERT INTO receipts (intent_id, generation, number, body, created_at) VALUES ($1, $2, $3, $4, $5)`,
-		r.IntentID[:], r.Generation, r.Number, body, r.EndedAt)
+		r.IntentID[:], r.Generation, r.Number, body, at)
 	if err != nil {
 		return fmt.Errorf("append receipt of intent %s: %w", r.IntentID, err)
 	}
@@ -118,6 +143,18 @@ func Get(ctx context.Context, q Querier, id intent.ID) ([]byte, error) {
 		return nil, fmt.Errorf("read receipt of intent %s: %w", id, err)
 	}
 	return body, nil
+}
+
+// Amendments returns the bytes of what was added to the intent's receipts after their ends,
+// oldest first.
+func Amendments(ctx context.Context, q Querier, id intent.ID) ([][]byte, error) {
+	const query = `
+		SELECT coalesce(array_agg(body ORDER BY generation, number), '{}') FROM receipts WHERE intent_id = $1 AND number > 0`
+	var bodies [][]byte
+	if err := q.QueryRow(ctx, query, id[:]).Scan(&bodies); err != nil {
+		return nil, fmt.Errorf("read amendments of intent %s: %w", id, err)
+	}
+	return bodies, nil
 }
 
 // Parse reads a stored receipt.

@@ -58,7 +58,8 @@ func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 }
 
 // Sweep asks Temporal for a running workflow of every intent that is overdue now and
-// returns how many it asked for. A workflow that still runs stays as it is; one that does
+// returns how many it asked for. A workflow that still runs is told to read its row again,
+// because there may be a decision or evidence that it has not heard of; one that does
 // not is started. An intent for which Temporal gives none is logged and does not hold up
 // the rest: it comes up again when its new due time has passed.
 func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
@@ -68,7 +69,7 @@ func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
 			return asked, fmt.Errorf("find overdue intents: %w", err)
 		}
 		for _, st := range stalled {
-			if err := s.start(ctx, st); err != nil {
+			if err := s.wake(ctx, st); err != nil {
 				s.log.Warn("an overdue intent was not started", "intent_id", st.ID, "error", err)
 				continue
 			}
@@ -107,9 +108,7 @@ const (
 	guardBatches = 20
 )
 
-func (s *Sweeper) start(ctx context.Context, st outbox.Stalled) error {
+func (s *Sweeper) wake(ctx context.Context, st outbox.Stalled) error {
 	labels := activities.Labels{Tool: st.Tool, Tenant: st.Tenant, RequestKey: st.RequestKey}
-	options := workflows.StartOptions(st.ID, st.TaskQueue, labels)
-	_, err := s.temporal.ExecuteWorkflow(ctx, options, workflows.Type, activities.Input{IntentID: st.ID, Traceparent: st.Traceparent})
-	return err
+	return workflows.WakeID(ctx, s.temporal, st.ID, st.TaskQueue, labels, st.Traceparent)
 }

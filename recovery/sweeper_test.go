@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// temporalClient keeps what it was asked to start. Starting one of the refused ids fails.
+// temporalClient keeps what it was asked to wake or start. Of the refused ids it does neither.
 type temporalClient struct {
 	client.Client // every other method panics
 	mu            sync.Mutex
@@ -34,13 +34,13 @@ type temporalClient struct {
 	each          func()
 }
 
-func (c *temporalClient) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, kind any, args ...any) (client.WorkflowRun, error) {
+func (c *temporalClient) SignalWithStartWorkflow(_ context.Context, id, signal string, arg any, o client.StartWorkflowOptions, kind any, args ...any) (client.WorkflowRun, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.each != nil {
 		c.each()
 	}
-	if kind != workflows.Type || len(args) != 1 {
+	if kind != workflows.Type || len(args) != 1 || id != o.ID || signal != workflows.SignalWake || arg != nil {
 		return nil, fmt.Errorf("started %v with %v", kind, args)
 	}
 	if c.refused[o.ID] {

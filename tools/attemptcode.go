@@ -8,6 +8,13 @@ const (
 	CodeNotSent = "not_sent"
 	// CodeToolError: the tool returned an error without a code.
 	CodeToolError = "tool_error"
+	// CodePanic: the tool, or a function of its [Group], panicked.
+	CodePanic = "panic"
+	// CodeGoexit: the tool, or a function of its [Group], ended its goroutine instead of
+	// returning.
+	CodeGoexit = "goexit"
+	// CodeNoTransaction: Invoke of a transactional tool was called.
+	CodeNoTransaction = "no_transaction"
 )
 
 // AttemptCode says what a code means that stands in an attempt and its receipt.
@@ -29,6 +36,12 @@ func AttemptCodes() []AttemptCode {
 	return []AttemptCode{
 		{Code: CodeNotSent, Outcome: intent.NotApplied, Meaning: "The time of the attempt was over, or its context ended, before anything was sent."},
 		{Code: CodeToolError, Outcome: intent.Unknown,
-			Meaning: "The tool returned an error without saying what it did before; of a read it is certain that nothing was changed."},
+			Meaning: "The tool returned an error without saying what it did before; of a read and a transactional tool it is certain that nothing was changed."},
+		{Code: CodePanic, Outcome: intent.Unknown,
+			Meaning: "The tool, or a function of its `Group`, panicked; of a read and a transactional tool it is certain that nothing was changed. The message of the attempt holds the stack."},
+		{Code: CodeGoexit, Outcome: intent.Unknown,
+			Meaning: "The tool, or a function of its `Group`, ended its goroutine instead of returning."},
+		{Code: CodeNoTransaction, Outcome: intent.NotApplied, Final: true,
+			Meaning: "A tool that makes its effect in the outbox's database was called without a transaction."},
 	}
 }

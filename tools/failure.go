@@ -22,6 +22,13 @@ type Failure struct {
 	// InProgress says that the provider still works on an earlier request with this key:
 	// wait and ask again, without spending an attempt of the budget.
 	InProgress bool
+	// Stored says that the provider answered with what it had stored for the key, so that the
+	// failure speaks of the first request with it.
+	Stored bool
+	// Already says that the provider refused because what was asked for is the case already:
+	// the payment is captured, the document is gone. After an attempt without a certain
+	// outcome it is taken for success; on a first attempt it is a failure.
+	Already bool
 	// Err is the error underneath.
 	Err error
 }
@@ -44,6 +51,12 @@ func (f *Failure) AsFinal() *Failure { g := *f; g.Final = true; return &g }
 // AsInProgress returns a copy of f that speaks of an earlier request with the same key.
 func (f *Failure) AsInProgress() *Failure { g := *f; g.InProgress = true; return &g }
 
+// AsStored returns a copy of f whose answer the provider had stored for the key.
+func (f *Failure) AsStored() *Failure { g := *f; g.Stored = true; return &g }
+
+// AsAlready returns a copy of f that was refused because the effect is there already.
+func (f *Failure) AsAlready() *Failure { g := *f; g.Already = true; return &g }
+
 func (f *Failure) Error() string {
 	text := string(f.Outcome)
 	if f.Code != "" {
@@ -60,10 +73,25 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Classify returns what err says of the effect of a tool of class c. A bare error of a
 // side-effectful tool is unknown, because only the tool knows what it did before it; one
-// of a read is a definite failure. Of several joined errors the worst counts.
+// of a read is a definite failure, and so is every error of a transactional tool, because its
+// transaction is rolled back. Of several joined errors the worst counts, and a function of a
+// [Group] that panicked outweighs whatever was made of its error.
 func Classify(c intent.Class, err error) *Failure {
-	var f *Failure
+	var (
+		f     *Failure
+		ended *goroutineError
+	)
 	switch {
+	case errors.As(err, &ended) && (c == intent.Read || c == intent.Transactional):
+		return NotApplied(err).WithCode(ended.code)
+	case errors.As(err, &ended):
+		return Unknown(err).WithCode(ended.code)
+	case c == intent.Transactional:
+		rolledBack := NotApplied(err).WithCode(CodeToolError)
+		if errors.As(err, &f) {
+			rolledBack.Code, rolledBack.Final, rolledBack.RetryAfter, rolledBack.Err = f.Code, f.Final, f.RetryAfter, f.Err
+		}
+		return rolledBack
 	case errors.As(err, &f) && (c == intent.Read || f.Outcome != intent.NotApplied || certain(err)):
 		return f
 	case c == intent.Read:

@@ -34,6 +34,9 @@ func NewRegistry(list ...Tool) (*Registry, error) {
 		if err := spec.check(); err != nil {
 			return nil, err
 		}
+		if err := spec.agreesWith(t); err != nil {
+			return nil, err
+		}
 		spec = spec.withDefaults()
 		if _, taken := r.byName[spec.Name]; taken {
 			return nil, spec.invalid("the name is registered twice")
@@ -56,10 +59,39 @@ func specOf(t Tool) (spec Spec, err error) {
 			err = intent.Errorf(intent.CodeInvalidSpec, "a tool's Spec panicked; register only tools that were made")
 		}
 	}()
-	if f, ok := t.(funcTool); ok && f.invoke == nil {
-		return Spec{}, f.spec.invalid("it has no function to run")
+	spec = t.Spec()
+	if hollow(t) {
+		return Spec{}, spec.invalid("it has no function to run")
 	}
-	return t.Spec(), nil
+	return spec, nil
+}
+
+// hollow reports whether t was made of no function.
+func hollow(t Tool) bool {
+	switch f := t.(type) {
+	case funcTool:
+		return f.invoke == nil
+	case transactTool:
+		return f.invoke == nil
+	}
+	return false
+}
+
+// agreesWith compares what the spec declares with what the tool can do.
+func (s Spec) agreesWith(t Tool) error {
+	_, reconciles := t.(Reconciler)
+	_, transacts := t.(Transactor)
+	switch {
+	case s.Reconcilable && !reconciles:
+		return s.invalid("it is declared Reconcilable and has no method Reconcile")
+	case !s.Reconcilable && reconciles:
+		return s.invalid("it has a method Reconcile that would never be used; declare it Reconcilable")
+	case s.Transactional && !transacts:
+		return s.invalid("it is declared Transactional and has no method InvokeTx")
+	case !s.Transactional && transacts:
+		return s.invalid("it has a method InvokeTx that would never be used; declare it Transactional")
+	}
+	return nil
 }
 
 // Lookup returns the tool of exactly that name.

@@ -20,17 +20,15 @@ const (
 	MaxTimeout = 24 * time.Hour
 	// MaxMaxAttempts bounds RetryPolicy.MaxAttempts.
 	MaxMaxAttempts = 1000
-)
-
-// Window says how long a provider remembers an idempotency key, counted from the first
-// request that carried it. Zero means that nothing was said: AssumedWindow is used.
-type Window time.Duration
-
-const (
-	// WindowUnknown says that nobody knows: an open outcome is never sent again.
-	WindowUnknown Window = -1
-	// WindowForever says that the provider never forgets a key.
-	WindowForever Window = Window(intent.Forever)
+	// DefaultSettleDelay is how long after the end of the last lease a lookup that finds
+	// nothing is trusted, unless the spec says otherwise.
+	DefaultSettleDelay = 30 * time.Second
+	// DefaultMaxLookups bounds the lookups after an attempt.
+	DefaultMaxLookups = 10
+	// MaxSettleDelay bounds LookupContract.SettleDelay.
+	MaxSettleDelay = 30 * 24 * time.Hour
+	// keyLength is the length of an idempotency key in bytes: a UUID in text.
+	keyLength = 36
 )
 
 // Spec says what a tool is and how it behaves. The zero value of every field but Name
@@ -68,6 +66,15 @@ type Spec struct {
 	// key, within Key.Remembers. A side-effectful tool that leaves it false is opaque: it
 	// is never sent again after an unknown outcome.
 	Idempotent bool
+	// Reconcilable says that the provider can be asked what became of an effect: the tool is a
+	// [Reconciler]. A side-effectful tool that is not idempotent is sent again only after a
+	// lookup has shown that the effect did not happen; for an idempotent one, lookups end the
+	// doubt that is left when the key cannot be sent again.
+	Reconcilable bool
+	// Transactional says that the effect is made in the outbox's own database, in the
+	// transaction that ends the intent: the tool is a [Transactor], and Invoke is not called.
+	// It excludes Idempotent and Reconcilable, because nothing is ever in doubt.
+	Transactional bool
 	// Retryable says that a definite failure (the effect did not happen) may be tried
 	// again within the retry policy. It never licenses or forbids the same-key resend of
 	// an open outcome.
@@ -82,6 +89,11 @@ type Spec struct {
 	// Key is what the provider promises about idempotency keys. Only for tools that are
 	// side-effectful and idempotent.
 	Key KeyContract
+	// Lookup is what the provider promises about lookups. Only for tools that are reconcilable.
+	Lookup LookupContract
+	// Stake names what of a payload is at stake while its outcome is open. It changes nothing
+	// but what operators are shown.
+	Stake Stake
 
 	// Duplicates says what becomes of a request without a key of its own that repeats an
 	// earlier one. Only for tools that are side-effectful. Default: it is flagged within ten
@@ -103,19 +115,17 @@ type RetryPolicy struct {
 	MaxBackoff time.Duration
 }
 
-// KeyContract is what a provider promises about idempotency keys.
-type KeyContract struct {
-	// Remembers is how long the provider remembers a key. Zero: two minutes are assumed.
-	Remembers Window
-}
-
 // Class derives the effect class from the spec's declarations.
 func (s Spec) Class() intent.Class {
 	switch {
 	case !s.SideEffectful:
 		return intent.Read
+	case s.Transactional:
+		return intent.Transactional
 	case s.Idempotent:
 		return intent.Keyed
+	case s.Reconcilable:
+		return intent.Reconcilable
 	default:
 		return intent.Opaque
 	}
@@ -132,6 +142,10 @@ func (s Spec) withDefaults() Spec {
 	}
 	if s.SideEffectful {
 		s.Duplicates = s.Duplicates.withDefaults()
+	}
+	if s.Reconcilable {
+		setDefault(&s.Lookup.SettleDelay, DefaultSettleDelay)
+		setDefault(&s.Lookup.Max, DefaultMaxLookups)
 	}
 	return s
 }
@@ -155,8 +169,22 @@ func (s Spec) check() error {
 	switch {
 	case s.Idempotent && !s.SideEffectful:
 		return s.invalid("a tool without side effects needs no idempotency key; drop Idempotent or set SideEffectful")
-	case s.Key.Remembers != 0 && s.Class() != intent.Keyed:
+	case !s.SideEffectful && (s.Reconcilable || s.Transactional):
+		return s.invalid("a tool without side effects has no effect to look up or to commit; drop Reconcilable and Transactional or set SideEffectful")
+	case s.Transactional && (s.Idempotent || s.Reconcilable):
+		return s.invalid("a transactional tool is never in doubt; drop Idempotent and Reconcilable")
+	case s.Key != (KeyContract{}) && s.Class() != intent.Keyed:
 		return s.invalid("a key contract needs SideEffectful and Idempotent")
+	case s.Key.MaxLength != 0 && s.Key.MaxLength < keyLength:
+		return s.invalid("Key.MaxLength is less than the 36 bytes of a key, so the provider cannot take it; drop Idempotent")
+	case !s.Key.Mismatch.known():
+		return s.invalid("Key.Mismatch must be one of the Mismatch constants")
+	case s.Lookup != (LookupContract{}) && !s.Reconcilable:
+		return s.invalid("a lookup contract needs Reconcilable")
+	case s.Lookup.SettleDelay < 0 && s.Lookup.SettleDelay != Immediate || s.Lookup.SettleDelay > MaxSettleDelay:
+		return s.invalid("Lookup.SettleDelay must be between 0 and 30 days, or Immediate")
+	case s.Lookup.Max < 0 || s.Lookup.Max > MaxMaxAttempts:
+		return s.invalid("Lookup.Max must be between 0 and 1,000")
 	case s.Key.Remembers < 0 && s.Key.Remembers != WindowUnknown:
 		return s.invalid("Key.Remembers must be positive, WindowForever or WindowUnknown")
 	case s.Timeout < 0 || s.Timeout > MaxTimeout:
@@ -169,6 +197,9 @@ func (s Spec) check() error {
 		return s.invalid("a tool without side effects may be run twice; drop Duplicates or set SideEffectful")
 	}
 	if problem := s.Duplicates.problem(); problem != "" {
+		return s.invalid(problem)
+	}
+	if problem := s.Stake.problem(); problem != "" {
 		return s.invalid(problem)
 	}
 	return nil
@@ -189,20 +220,6 @@ func (s Spec) invalid(why string) error {
 	return intent.Errorf(intent.CodeInvalidSpec, "spec of tool %q: %s", s.Name, why)
 }
 
-// window returns the provider's memory in effect.
-func (s Spec) window() time.Duration {
-	switch s.Key.Remembers {
-	case 0:
-		return AssumedWindow
-	case WindowUnknown:
-		return 0
-	case WindowForever:
-		return intent.Forever
-	default:
-		return time.Duration(s.Key.Remembers)
-	}
-}
-
 // Rules returns what the protocol needs to know of the tool.
 func (s Spec) Rules() intent.Rules {
 	s = s.withDefaults()
@@ -216,7 +233,10 @@ func (s Spec) Rules() intent.Rules {
 		MaxBackoff:     s.Retry.MaxBackoff,
 	}
 	if r.Class == intent.Keyed {
-		r.Window = s.window()
+		r.Window, r.ReplaysErrors, r.Serial = s.window(), s.Key.ReplaysErrors, s.Key.Serial
+	}
+	if s.Reconcilable {
+		r.Lookup, r.SettleDelay, r.MaxLookups = true, max(s.Lookup.SettleDelay, 0), s.Lookup.Max
 	}
 	return r
 }
@@ -229,6 +249,12 @@ type Published struct {
 	Category    string       `json:"category,omitempty"`
 	Behaviour   Behaviour    `json:"behaviour"`
 	Class       intent.Class `json:"class"`
+	// KeyMismatch and KeyMaxLength are those of the key contract.
+	KeyMismatch  Mismatch `json:"key_mismatch,omitempty"`
+	KeyMaxLength int      `json:"key_max_length,omitempty"`
+	// StakeAmount and StakeCurrency are JSON Pointers into the payload.
+	StakeAmount   string `json:"stake_amount,omitempty"`
+	StakeCurrency string `json:"stake_currency,omitempty"`
 }
 
 // Behaviour is the part of a spec that a request is authorized under. Its digest is
@@ -246,6 +272,15 @@ type Behaviour struct {
 	// KeyWindow is "forever", "unknown", "assumed 2m0s" or a Go duration; empty unless
 	// the tool is keyed.
 	KeyWindow string `json:"key_window,omitempty"`
+	// KeyReplaysErrors and KeySerial are those of the key contract.
+	KeyReplaysErrors bool `json:"key_replays_errors,omitempty"`
+	KeySerial        bool `json:"key_serial,omitempty"`
+	// Transactional and Reconcilable are those of the spec, and the rest is its lookup
+	// contract.
+	Transactional bool  `json:"transactional,omitempty"`
+	Reconcilable  bool  `json:"reconcilable,omitempty"`
+	SettleDelayMS int64 `json:"settle_delay_ms,omitempty"`
+	MaxLookups    int   `json:"max_lookups,omitempty"`
 	// InputSchema and OutputSchema are in canonical form; absent where there is none. See
 	// CompileSchema.
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
@@ -263,12 +298,18 @@ func (s Spec) Publish() Published {
 		Provider: s.Provider, TimeoutMS: s.Timeout.Milliseconds(), MaxAttempts: s.Retry.MaxAttempts,
 		InitialBackoffMS: s.Retry.InitialBackoff.Milliseconds(), MaxBackoffMS: s.Retry.MaxBackoff.Milliseconds(),
 		InputSchema: published(s.InputSchema), OutputSchema: published(s.OutputSchema),
-		Duplicates: s.Duplicates.publish(),
+		Duplicates: s.Duplicates.publish(), Transactional: s.Transactional, Reconcilable: s.Reconcilable,
 	}
 	if s.Class() == intent.Keyed {
-		b.KeyWindow = s.Key.Remembers.String()
+		b.KeyWindow, b.KeyReplaysErrors, b.KeySerial = s.Key.Remembers.String(), s.Key.ReplaysErrors, s.Key.Serial
 	}
-	return Published{Name: s.Name, Description: s.Description, Category: s.Category, Behaviour: b, Class: s.Class()}
+	if s.Reconcilable {
+		b.SettleDelayMS, b.MaxLookups = max(s.Lookup.SettleDelay, 0).Milliseconds(), s.Lookup.Max
+	}
+	return Published{
+		Name: s.Name, Description: s.Description, Category: s.Category, Behaviour: b, Class: s.Class(),
+		KeyMismatch: s.Key.Mismatch, KeyMaxLength: s.Key.MaxLength, StakeAmount: s.Stake.Amount, StakeCurrency: s.Stake.Currency,
+	}
 }
 
 // published returns the one form in which a schema is published and digested.
@@ -281,20 +322,6 @@ func published(schema json.RawMessage) json.RawMessage {
 		panic("tools: a schema that was not registered " + err.Error())
 	}
 	return canonical
-}
-
-// String returns "forever", "unknown", "assumed 2m0s" for the zero window, or a duration.
-func (w Window) String() string {
-	switch w {
-	case 0:
-		return "assumed " + AssumedWindow.String()
-	case WindowUnknown:
-		return "unknown"
-	case WindowForever:
-		return "forever"
-	default:
-		return time.Duration(w).String()
-	}
 }
 
 // Digest returns the digest of the behavioural part of s. It panics where Publish does.

@@ -39,6 +39,9 @@ type Result struct {
 	MediaType string
 	// Body is the answer. Any bytes are kept, also what is not JSON.
 	Body []byte
+	// EffectID is the provider's own name of the effect, at most 255 bytes of text. Optional;
+	// two different ones show that an effect happened twice.
+	EffectID string
 }
 
 // The media types of results that are JSON and of those that are no known text.

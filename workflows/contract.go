@@ -14,6 +14,7 @@ import (
 
 	"writ/activities"
 	"writ/intent"
+	"writ/outbox"
 )
 
 const (
@@ -23,6 +24,9 @@ const (
 	QueryStatus = "status"
 	// UpdateAccepted answers when the intent is committed, or rejected, with an Accepted.
 	UpdateAccepted = "accepted"
+	// SignalWake asks a running workflow to read its row again: somebody decided, a hold was
+	// lifted, or late evidence came. It carries nothing, because the row has everything.
+	SignalWake = "wake"
 )
 
 // How soon a lost worker is noticed by the workflow that it was working on.
@@ -77,6 +81,20 @@ func StartOptions(id intent.ID, taskQueue string, labels activities.Labels) clie
 		StaticSummary:            fmt.Sprintf("%s for %s, request key %s", labels.Tool, labels.Tenant, labels.RequestKey),
 		TypedSearchAttributes:    temporal.NewSearchAttributes(attributes(labels, stateSubmitted)...),
 	}
+}
+
+// Wake tells the workflow of a row that there is something new on it, or starts it if none
+// runs. The row has been committed by then; if this fails, recovery does it again.
+func Wake(ctx context.Context, c client.Client, row outbox.Row) error {
+	labels := activities.Labels{Tool: row.Tool, Tenant: row.Tenant, RequestKey: row.RequestKey}
+	return WakeID(ctx, c, row.ID, row.TaskQueue, labels, row.Traceparent)
+}
+
+// WakeID is Wake for a row of which only these are known.
+func WakeID(ctx context.Context, c client.Client, id intent.ID, taskQueue string, labels activities.Labels, traceparent string) error {
+	in := activities.Input{IntentID: id, Traceparent: traceparent}
+	_, err := c.SignalWithStartWorkflow(ctx, ID(id), SignalWake, nil, StartOptions(id, taskQueue, labels), Type, in)
+	return err
 }
 
 func attributes(l activities.Labels, state string) []temporal.SearchAttributeUpdate {

@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -96,28 +95,6 @@ func TestTheStatusIsTheLastProgress(t *testing.T) {
 	}
 	if after.Step.Kind != intent.Stop || after.State != intent.Completed {
 		t.Errorf("after the end: %+v", after)
-	}
-}
-
-func TestCancellingDoesNotInterruptAnIntent(t *testing.T) {
-	t.Parallel()
-	for _, at := range []string{activities.NameAuthorize, activities.NamePersist, activities.NameInvoke, activities.NameJournal} {
-		t.Run("during "+at, func(t *testing.T) {
-			t.Parallel()
-			c := &course{answers: []string{"authorize: persist", "persist: invoke", "invoke: unknown", "journal: wait",
-				"authorize: invoke", "invoke: applied", "journal: stop completed"}}
-			e := c.environment()
-			var once sync.Once
-			c.during = func(activity string) {
-				if activity == at {
-					once.Do(e.CancelWorkflow)
-				}
-			}
-			e.ExecuteWorkflow(workflows.Type, input())
-			if told := c.told(e); !strings.HasSuffix(told, "result: completed") {
-				t.Errorf("%s", told)
-			}
-		})
 	}
 }
 

@@ -28,12 +28,13 @@ import (
 // TestTheWorkflowObeys runs the courses in testdata/course. Each lists what the activities
 // answer, in order, and prints what the workflow does:
 //
-//	run [from-row]
-//	ACTIVITY: STEP          the activity's progress: persist, answer, invoke, wait, settle, park, stop STATE, reject CODE
+//	run [from-row] [wake-at=D] [cancel-at=D]  with a signal, or a cancellation in Temporal, after D
+//	ACTIVITY: STEP          the activity's progress: persist, answer, invoke, wait, reconcile, renew, settle, park, stop STATE, reject CODE
 //	invoke: OUTCOME         the attempt's evidence
 //	invoke: nothing, STEP   no attempt was granted
 //	ACTIVITY: down          it fails as a local activity, until it is scheduled as a normal one
 //	invoke: lost            the activity fails
+//	... & wake, ... & cancel  while it runs, a signal comes, or somebody cancels the workflow
 //
 // Run with -rewrite to write what the workflow does now.
 func TestTheWorkflowObeys(t *testing.T) {
@@ -49,6 +50,17 @@ func TestTheWorkflowObeys(t *testing.T) {
 			}
 			c := &course{answers: strings.Split(d.Input, "\n")}
 			environment := c.environment()
+			for name, happen := range map[string]func(){"wake-at": c.signal, "cancel-at": environment.CancelWorkflow} {
+				if d.HasArg(name) {
+					var at string
+					d.ScanArgs(t, name, &at)
+					delay, err := time.ParseDuration(at)
+					if err != nil {
+						d.Fatalf(t, "%s: %v", name, err)
+					}
+					environment.RegisterDelayedCallback(happen, delay)
+				}
+			}
 			environment.ExecuteWorkflow(workflows.Type, in)
 			return c.told(environment)
 		})
@@ -69,6 +81,8 @@ type course struct {
 	version int64
 	// during, if set, is called before each activity answers.
 	during func(activity string)
+	// signal and cancel reach the running workflow.
+	signal, cancel func()
 }
 
 func (c *course) note(format string, args ...any) {
@@ -82,6 +96,7 @@ func (c *course) environment() *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	e := suite.NewTestWorkflowEnvironment()
+	c.signal, c.cancel = func() { e.SignalWorkflow(workflows.SignalWake, nil) }, e.CancelWorkflow
 	e.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.ID(input().IntentID), TaskQueue: "writ", WorkflowTaskTimeout: workflows.TaskTimeout})
 	e.RegisterWorkflowWithOptions(c.workflow, workflow.RegisterOptions{Name: workflows.Type})
 	e.SetOnTimerScheduledListener(func(_ string, d time.Duration) {
@@ -107,6 +122,20 @@ func (c *course) environment() *testsuite.TestWorkflowEnvironment {
 			return c.step(ctx, in.Input, said)
 		},
 		activities.NameInvoke: c.invoke,
+		activities.NameCancel: func(ctx context.Context, in activities.Input) (activities.Progress, error) {
+			return c.step(ctx, in, "")
+		},
+		activities.NameReconcile: func(ctx context.Context, in activities.ReconcileInput) (activities.Progress, error) {
+			answer, err := c.next(ctx)
+			if err != nil {
+				return activities.Progress{}, err
+			}
+			c.note("normal reconcile %s, version %d, heartbeats %s, trace %s", in.Tool, in.Version, activity.GetInfo(ctx).HeartbeatTimeout, in.Traceparent)
+			if answer == "lost" {
+				return activities.Progress{}, errors.New("the worker is lost")
+			}
+			return c.progress(answer), nil
+		},
 	} {
 		e.RegisterActivityWithOptions(fake, activity.RegisterOptions{Name: name})
 	}
@@ -144,6 +173,14 @@ func (c *course) next(ctx context.Context) (answer string, err error) {
 		return "", errors.New("the database does not answer")
 	}
 	c.answers = c.answers[1:]
+	if before, ok := strings.CutSuffix(answer, " & wake"); ok {
+		answer = before
+		c.signal()
+	}
+	if before, ok := strings.CutSuffix(answer, " & cancel"); ok {
+		answer = before
+		c.cancel()
+	}
 	if answer == "down" {
 		_, answer, _ = strings.Cut(c.answers[0], ": ")
 		c.answers = c.answers[1:]

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,15 +16,15 @@ import (
 // ToolExecute drives one intent to its end, or until it is parked. It may be run again at
 // any time and any number of times for the same intent: it reads the row first.
 //
-// Cancelling the workflow does not interrupt it: a request that was sent cannot be taken
-// back, and an intent that stopped half-way would be an open question.
+// Cancelling the workflow does not interrupt it, because a request that was sent cannot be
+// taken back: it records that the intent is cancelled, as `writ intent cancel` does.
 //
 // The input is an activities.Input in JSON. It is taken as it was sent, because one that
 // cannot be read must end as a rejection with a code, and not as a failure without one.
-func ToolExecute(ctx workflow.Context, sent converter.RawValue) (Result, error) {
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
+func ToolExecute(person workflow.Context, sent converter.RawValue) (Result, error) {
+	ctx, _ := workflow.NewDisconnectedContext(person)
 	in := readInput(sent)
-	e := &execution{in: in}
+	e := &execution{in: in, person: person, wake: workflow.GetSignalChannel(ctx, SignalWake)}
 	if err := e.listen(ctx); err != nil {
 		return Result{}, err
 	}
@@ -34,24 +35,37 @@ func ToolExecute(ctx workflow.Context, sent converter.RawValue) (Result, error) 
 		return e.reject(ctx, activities.Rejection{Code: intent.CodeIntentIDMismatch, Offset: -1,
 			Message: fmt.Sprintf("the workflow id is %q, and the one of this intent is %q", started, ID(in.IntentID))})
 	}
+	e.woken() // whatever was signalled until now is on the row that is read next
 	p, err := e.step(ctx, activities.NameAuthorize, in, "may it run, and where does it stand?")
-	for err == nil && !e.done() {
-		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx) {
+	for err == nil {
+		switch {
+		case e.cancelRequested():
+			p, err = e.cancel(ctx)
+		case !e.done() && workflow.GetInfo(ctx).GetContinueAsNewSuggested() && workflow.AllHandlersFinished(ctx):
 			// The row, once there is one, has everything; the next run needs only the id.
 			return Result{}, workflow.NewContinueAsNewError(ctx, Type, e.next())
+		case !e.done():
+			p, err = e.take(ctx, p)
+		case e.woken() && e.progress.Version > 0:
+			p, err = e.reread(ctx, "decide again after a signal")
+		default:
+			return e.finish(ctx)
 		}
-		p, err = e.take(ctx, p)
 	}
-	if err != nil {
-		return Result{}, err
-	}
-	return e.finish(ctx)
+	return Result{}, err
 }
 
 // execution is the state of one run.
 type execution struct {
 	in       activities.Input
 	progress activities.Progress
+	// person is the context that somebody in Temporal may cancel, and cancelled says that this
+	// is on the row.
+	person    workflow.Context
+	cancelled bool
+	wake      workflow.ReceiveChannel
+	// failures counts the activities in a row that could not begin.
+	failures int
 }
 
 // listen registers what may be asked of a running workflow.
@@ -80,18 +94,20 @@ func (e *execution) done() bool {
 func (e *execution) take(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
 	switch p.Step.Kind {
 	case activities.StepPersist:
-		return e.step(ctx, activities.NamePersist, activities.PersistInput{Input: e.in, Decision: p.Decision}, "commit the row before the effect")
+		return e.step(ctx, activities.NamePersist, activities.PersistInput{Input: e.in, Decision: p.Decision, Version: p.Version}, "commit the row before the effect")
 	case activities.StepAnswer:
 		return e.answer(ctx, p)
 	case intent.Invoke:
 		return e.invoke(ctx, p)
-	case intent.Settle, intent.Park:
+	case intent.Reconcile:
+		return e.reconcile(ctx, p)
+	case intent.Settle, intent.Park, intent.Renew:
 		return e.step(ctx, activities.NameJournal, activities.JournalInput{Input: e.fromRow()}, p.Step.Reason)
 	case intent.Wait:
-		if err := e.wait(ctx, p); err != nil {
+		if err := e.wait(ctx, p); err != nil || e.cancelRequested() {
 			return p, err
 		}
-		return e.step(ctx, activities.NameAuthorize, e.fromRow(), "decide again after the wait")
+		return e.reread(ctx, "decide again after the wait")
 	case intent.Stop, activities.StepReject:
 		return e.note(p), nil // there is nothing to take
 	default:
@@ -119,12 +135,81 @@ func (e *execution) invoke(ctx workflow.Context, p activities.Progress) (activit
 	})
 	switch {
 	case err != nil:
-		// The worker is lost, or could not begin. The row knows whether it had a claim.
-		return e.step(ctx, activities.NameAuthorize, e.fromRow(), "decide again after a lost worker")
+		// The row knows whether it had a claim.
+		return e.afterFailure(ctx, err)
 	case out.Evidence == nil:
 		return e.note(out.Progress), nil
 	}
 	return e.step(ctx, activities.NameJournal, activities.JournalInput{Input: e.fromRow(), Evidence: out.Evidence}, "record the end")
+}
+
+// reconcile asks the provider once.
+func (e *execution) reconcile(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
+	asking := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: milliseconds(p.TimeoutMS),
+		HeartbeatTimeout:    milliseconds(p.HeartbeatMS),
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:             fmt.Sprintf("ask the provider of %s what happened", p.Labels.Tool),
+	})
+	in := activities.ReconcileInput{
+		IntentID: e.in.IntentID, Tool: p.Labels.Tool, Version: p.Version, HeartbeatMS: p.HeartbeatMS, Traceparent: p.Traceparent,
+	}
+	var found activities.Progress
+	if err := workflow.ExecuteActivity(asking, activities.NameReconcile, in).Get(asking, &found); err != nil {
+		return e.afterFailure(ctx, err)
+	}
+	e.failures = 0
+	return e.note(found), nil
+}
+
+// afterFailure decides again after an activity that failed. If its worker is lost, at once. One
+// that could not begin, as on a worker that does not have the tool, would fail again at once, so
+// it is tried ever more slowly.
+func (e *execution) afterFailure(ctx workflow.Context, failed error) (activities.Progress, error) {
+	var lost *temporal.TimeoutError
+	if errors.As(failed, &lost) {
+		return e.reread(ctx, "decide again after a lost worker")
+	}
+	e.failures++
+	pause := min(firstPause<<min(e.failures-1, 10), longestPause)
+	if err := workflow.Sleep(ctx, pause); err != nil {
+		return e.progress, err
+	}
+	return e.reread(ctx, "decide again after a failure")
+}
+
+// How long an activity that could not begin is waited for before it is tried again.
+const (
+	firstPause   = 250 * time.Millisecond
+	longestPause = 30 * time.Second
+)
+
+// cancelRequested reports whether somebody cancelled the workflow and the row, which there must
+// be first, does not say so yet.
+func (e *execution) cancelRequested() bool {
+	return e.person.Err() != nil && !e.cancelled && e.progress.Version > 0 && !e.progress.State.Ended()
+}
+
+// cancel records on the row that the intent was cancelled in Temporal.
+func (e *execution) cancel(ctx workflow.Context) (activities.Progress, error) {
+	p, err := e.step(ctx, activities.NameCancel, e.fromRow(), "record that it was cancelled in Temporal")
+	e.cancelled = err == nil
+	return p, err
+}
+
+// woken takes all signals and reports whether there were any.
+func (e *execution) woken() bool {
+	any := false
+	for e.wake.ReceiveAsync(nil) {
+		any = true
+	}
+	return any
+}
+
+// reread asks the row where the intent stands; whatever was signalled until now is on it.
+func (e *execution) reread(ctx workflow.Context, why string) (activities.Progress, error) {
+	e.woken()
+	return e.step(ctx, activities.NameAuthorize, e.fromRow(), why)
 }
 
 // answer runs a read before it has a row; whatever does not end it leads to a row.
@@ -154,14 +239,27 @@ func (e *execution) run(ctx workflow.Context, p activities.Progress, in activiti
 	return out, err
 }
 
-// wait sleeps until the step is due.
+// wait sleeps until the step is due, a signal comes, or somebody cancels the workflow.
 func (e *execution) wait(ctx workflow.Context, p activities.Progress) error {
 	if err := e.publish(ctx, string(p.State)); err != nil {
 		return err
 	}
-	d := milliseconds(p.WaitMS)
-	timer := workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{Summary: fmt.Sprintf("%s until %s", p.Step.Reason, p.Step.At.Format(time.RFC3339))})
-	return timer.Get(ctx, nil)
+	timed, stop := workflow.WithCancel(ctx)
+	timer := workflow.NewTimerWithOptions(timed, milliseconds(p.WaitMS),
+		workflow.TimerOptions{Summary: fmt.Sprintf("%s until %s", p.Step.Reason, p.Step.At.Format(time.RFC3339))})
+	var err error
+	due := false
+	selector := workflow.NewSelector(ctx).
+		AddFuture(timer, func(f workflow.Future) { due, err = true, f.Get(ctx, nil) }).
+		AddReceive(e.wake, func(c workflow.ReceiveChannel, _ bool) { c.Receive(ctx, nil) })
+	if !e.cancelled {
+		selector.AddReceive(e.person.Done(), func(workflow.ReceiveChannel, bool) {})
+	}
+	selector.Select(ctx)
+	if !due {
+		stop()
+	}
+	return err
 }
 
 // step runs an activity that only uses the database.

@@ -10,7 +10,7 @@ import (
 	"writ/intent"
 )
 
-// decisionFlags are the flags of writ confirm and writ deny.
+// decisionFlags are the flags of whoever decides something.
 type decisionFlags struct{ principal, note string }
 
 func newConfirmCommand(p *program) *cobra.Command {
@@ -63,17 +63,26 @@ func (f *decisionFlags) register(cmd *cobra.Command, who string) {
 	cmd.Flags().StringVar(&f.note, "note", "", "`text` that says why; at most 1,000 bytes on one line")
 }
 
+// decider returns who decides.
+func (f decisionFlags) decider(cmd *cobra.Command) (writ.Decider, error) {
+	if !cmd.Flags().Changed("principal") {
+		f.principal = defaultPrincipal()
+	} else if err := intent.CheckName("principal", f.principal); err != nil {
+		return writ.Decider{}, err
+	}
+	return writ.Decider{Principal: f.principal, Note: f.note}, nil
+}
+
 // decide records a person's decision and shows the intent as it stands then.
 func (p *program) decide(cmd *cobra.Command, text string, f decisionFlags, said string,
 	record func(*writ.Client, context.Context, intent.ID, writ.Decider) (writ.Intent, error),
 ) error {
-	if !cmd.Flags().Changed("principal") {
-		f.principal = defaultPrincipal()
-	} else if err := intent.CheckName("principal", f.principal); err != nil {
+	decider, err := f.decider(cmd)
+	if err != nil {
 		return err
 	}
 	v, err := fetch(cmd.Context(), p, text, func(c *writ.Client, ctx context.Context, id intent.ID) (writ.Intent, error) {
-		return record(c, ctx, id, writ.Decider{Principal: f.principal, Note: f.note})
+		return record(c, ctx, id, decider)
 	})
 	if err != nil {
 		return err

@@ -106,6 +106,9 @@ func describe(b *block, v writ.Intent) {
 	if v.State == intent.AwaitingConfirmation {
 		b.add("confirm by", moment(v.ConfirmBy))
 	}
+	for _, h := range v.Holds {
+		b.add("held by", holdText(h))
+	}
 	for _, d := range v.Decisions {
 		b.add(string(d.Kind), decisionText(d.Principal, d.Note, d.DecidedAt))
 	}
@@ -141,6 +144,8 @@ func effectIn(v writ.Intent) string {
 		return "did not happen: every attempt provably had no effect"
 	case intent.Refused:
 		return "did not happen: it was refused and nothing was sent"
+	case intent.Cancelled:
+		return "did not happen: it was cancelled, and every attempt, if any, provably had no effect"
 	case intent.InDoubt:
 		return "may or may not have happened; nothing more is sent"
 	case intent.AwaitingConfirmation:

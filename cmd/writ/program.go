@@ -68,7 +68,7 @@ one JSON document, also when the command fails: {"error":{"code":â€¦,"message":â
 Exit statuses:
   0  completed            3  refused; nothing was sent        6  waiting for confirmation
   1  infrastructure       4  failed; no effect happened       7  the key names another action
-  2  usage or bad input   5  in doubt`
+  2  usage or bad input   5  in doubt                          8  cancelled; nothing happened`
 	cmd.Example = `  writ migrate up
   writ worker --provider-url http://127.0.0.1:7766
   writ execute payments.capture --key order-4711 \
@@ -84,7 +84,7 @@ Exit statuses:
 	flags.StringVar(&p.logFormat, "log-format", outputText, "`form` of the log on standard error: text or json")
 	p.connection.register(flags)
 	cmd.AddCommand(
-		newExecuteCommand(p), newConfirmCommand(p), newDenyCommand(p), newIntentCommand(p), newReceiptCommand(p), newToolsCommand(p),
+		newExecuteCommand(p), newConfirmCommand(p), newDenyCommand(p), newHoldCommand(p), newIntentCommand(p), newReceiptCommand(p), newToolsCommand(p),
 		newWorkerCommand(p), newMigrateCommand(p), newDoctorCommand(p), newVersionCommand(p),
 	)
 	return cmd

@@ -27,12 +27,12 @@ func (p *program) showProgress(ctx context.Context, client *writ.Client, request
 	ctx, cancel := context.WithCancel(ctx)
 	ticker := time.NewTicker(progressEvery)
 	id := intent.IntentID(request.Tenant, intent.RequestKey(request.RequestKey))
-	line := progress{w: p.stderr, tool: request.Tool, began: time.Now(), state: func() intent.State {
+	line := progress{w: p.stderr, tool: request.Tool, began: time.Now(), state: func() string {
 		v, err := client.Get(ctx, id)
 		if err != nil {
 			return "" // not there yet, or not to be asked now: the wait itself will tell
 		}
-		return v.State
+		return stateText(v)
 	}}
 	ended := make(chan struct{})
 	go func() {
@@ -51,8 +51,17 @@ type progress struct {
 	w     io.Writer
 	tool  string
 	began time.Time
-	// state returns the intent's state, or "" while it is not known.
-	state func() intent.State
+	// state returns how the intent stands, or "" while it is not known.
+	state func() string
+}
+
+// stateText is the intent's state, and what it is held by.
+func stateText(v writ.Intent) string {
+	text := string(v.State)
+	for _, h := range v.Holds {
+		text += fmt.Sprintf(", held by the hold on %s %s", h.Scope, h.Name)
+	}
+	return text
 }
 
 // The line is overwritten in place: back to its start, clear to its end (ECMA-48 EL).
@@ -66,11 +75,11 @@ func (l progress) draw(ctx context.Context, ticks <-chan time.Time) {
 		case <-ctx.Done():
 			return
 		case now := <-ticks:
-			state := string(l.state())
+			state := l.state()
 			if state == "" {
 				state = "waiting"
 			}
-			fmt.Fprintf(l.w, "%s%s: %s, %d s", clearLine, printable(l.tool), state, now.Sub(l.began).Round(time.Second)/time.Second)
+			fmt.Fprintf(l.w, "%s%s: %s, %d s", clearLine, printable(l.tool), printable(state), now.Sub(l.began).Round(time.Second)/time.Second)
 		}
 	}
 }

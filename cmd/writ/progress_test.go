@@ -14,11 +14,12 @@ import (
 func TestTheProgressLineIsDrawnInPlaceAndRemoved(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	states := []intent.State{"", intent.Recorded, intent.Invoking}
+	held := writ.Intent{State: intent.Recorded, Holds: []writ.Hold{{Scope: writ.HoldProvider, Name: "bank"}}}
+	states := []string{"", stateText(held), stateText(writ.Intent{State: intent.Invoking})}
 	ctx, cancel := context.WithCancel(t.Context())
 	ticks := make(chan time.Time)
 	var out bytes.Buffer
-	line := progress{w: &out, tool: "payments.capture", began: began, state: func() intent.State {
+	line := progress{w: &out, tool: "payments.capture", began: began, state: func() string {
 		state := states[0]
 		states = states[1:]
 		if len(states) == 0 {
@@ -35,7 +36,7 @@ func TestTheProgressLineIsDrawnInPlaceAndRemoved(t *testing.T) {
 		ticks <- began.Add(time.Duration(i+1) * time.Second)
 	}
 	<-ended
-	const want = clearLine + "payments.capture: waiting, 1 s" + clearLine + "payments.capture: recorded, 2 s" +
+	const want = clearLine + "payments.capture: waiting, 1 s" + clearLine + "payments.capture: recorded, held by the hold on provider bank, 2 s" +
 		clearLine + "payments.capture: invoking, 3 s" + clearLine
 	if out.String() != want {
 		t.Errorf("drawn: %q", out.String())

@@ -4,7 +4,7 @@ import (
 	"writ/intent"
 )
 
-// The exit statuses. 8 (cancelled) is kept free.
+// The exit statuses.
 const (
 	statusCompleted      = 0
 	statusInfrastructure = 1
@@ -14,6 +14,7 @@ const (
 	statusInDoubt        = 5
 	statusWaiting        = 6
 	statusConflict       = 7
+	statusCancelled      = 8
 )
 
 // statuses gives every code its exit status.
@@ -48,6 +49,10 @@ var statuses = map[intent.Code]int{
 	intent.CodeIntentNotFound:     statusUsage,
 	intent.CodeReceiptNotFound:    statusUsage,
 	intent.CodeInvalidConfig:      statusUsage,
+	intent.CodeInvalidResolution:  statusUsage,
+	intent.CodeInvalidHold:        statusUsage,
+	intent.CodeHoldNotFound:       statusUsage,
+	intent.CodeNoLookup:           statusUsage,
 
 	intent.CodeUnauthenticated:     statusRefused,
 	intent.CodePolicyDenied:        statusRefused,
@@ -58,12 +63,18 @@ var statuses = map[intent.Code]int{
 	intent.CodeConfirmationDenied:  statusRefused,
 	intent.CodeSelfConfirmation:    statusRefused,
 	intent.CodeRecordsExist:        statusRefused,
+	intent.CodeRetryRefused:        statusRefused,
 
 	intent.CodeFailed:               statusFailed,
 	intent.CodeInDoubt:              statusInDoubt,
 	intent.CodeConfirmationRequired: statusWaiting,
 	intent.CodeIdempotencyConflict:  statusConflict,
 	intent.CodeNotAwaiting:          statusConflict,
+	intent.CodeNotInDoubt:           statusConflict,
+	intent.CodeNotReissuable:        statusConflict,
+	intent.CodeAlreadyEnded:         statusConflict,
+	intent.CodeNoAlert:              statusConflict,
+	intent.CodeCancelled:            statusCancelled,
 
 	intent.CodeDatabaseUnavailable: statusInfrastructure,
 	intent.CodeDatabaseRefused:     statusInfrastructure,

@@ -102,6 +102,9 @@ func writeTool(w io.Writer, t writ.Tool) {
 	b.add("provider", t.Behaviour.Provider)
 	b.add("class", classText(t.Class))
 	b.add("key window", windowText(t.Behaviour.KeyWindow))
+	b.add("key contract", contractText(t))
+	b.add("lookups", lookupText(t.Behaviour))
+	b.add("at stake", strings.TrimSpace(t.StakeAmount+" "+t.StakeCurrency))
 	b.add("one attempt", "at most "+milliseconds(t.Behaviour.TimeoutMS))
 	b.add("attempts", attemptsText(t.Behaviour))
 	b.add("definite failure", retryText(t.Behaviour))
@@ -121,6 +124,10 @@ func classText(c intent.Class) string {
 		return "read: changes nothing outside; run again when its answer was lost"
 	case intent.Keyed:
 		return "keyed: sent again with the same idempotency key when an outcome is unknown, while the provider surely remembers it"
+	case intent.Transactional:
+		return "transactional: its effect is committed together with its receipt, or not at all; run again when its answer was lost"
+	case intent.Reconcilable:
+		return "reconcilable: looked up when an outcome is unknown, and sent again once a lookup after the settle delay found nothing"
 	case intent.Opaque:
 		return "opaque: never sent again when an outcome is unknown; the intent is in doubt until somebody looks"
 	}
@@ -141,6 +148,32 @@ func windowText(window string) string {
 		return "forever: the provider never forgets a key"
 	}
 	return window + ": the provider remembers a key for that long after its first request"
+}
+
+// contractText says what else the provider promises about keys; nothing if that is nothing.
+func contractText(t writ.Tool) string {
+	var said []string
+	if t.Behaviour.KeyReplaysErrors {
+		said = append(said, "errors are stored too, so that a retry after one needs a new key")
+	}
+	if t.Behaviour.KeySerial {
+		said = append(said, "two requests at once are not safe")
+	}
+	if t.KeyMismatch != tools.MismatchUnknown {
+		said = append(said, "a known key with other parameters is "+string(t.KeyMismatch))
+	}
+	if t.KeyMaxLength > 0 {
+		said = append(said, fmt.Sprintf("keys have at most %d bytes", t.KeyMaxLength))
+	}
+	return strings.Join(said, "; ")
+}
+
+// lookupText says how the provider is asked; nothing if it cannot be.
+func lookupText(b tools.Behaviour) string {
+	if !b.Reconcilable {
+		return ""
+	}
+	return fmt.Sprintf("at most %d after an attempt; one that finds nothing is trusted %s after the end of the attempt's lease", b.MaxLookups, milliseconds(b.SettleDelayMS))
 }
 
 func attemptsText(b tools.Behaviour) string {

@@ -28,6 +28,8 @@ type workerFlags struct {
 	recoverEvery time.Duration
 	stopGrace    time.Duration
 	maxResult    int
+	// breakerFailures is 0 for off, where the library's 0 is its default.
+	breakerFailures int
 }
 
 func newWorkerCommand(p *program) *cobra.Command {
@@ -60,6 +62,7 @@ with 0. A second signal ends it at once, which is safe as well.`,
 	flags.DurationVar(&f.recoverEvery, "recover-every", recovery.DefaultInterval, "how often to look for intents that stopped; 0 never does, so that another worker must")
 	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "how long running tools are waited for at the end")
 	flags.IntVar(&f.maxResult, "max-result", activities.DefaultMaxResult, "how many `bytes` of a tool's answer are kept; of a larger one the beginning, with the size and digest of all")
+	flags.IntVar(&f.breakerFailures, "breaker-failures", activities.DefaultBreakerFailures, "`number` of attempts in a row, within a minute, that a provider may leave unanswered before it is held; 0 never holds it")
 	return cmd
 }
 
@@ -85,6 +88,12 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	if f.recoverEvery == 0 {
 		f.recoverEvery = -1
 	}
+	if f.breakerFailures < 0 {
+		return usage("--breaker-failures must not be negative; 0 never holds a provider")
+	}
+	if f.breakerFailures == 0 {
+		f.breakerFailures = -1
+	}
 	f.fromEnvironment()
 	list, err := p.sampleTools(f)
 	if err != nil {
@@ -96,7 +105,7 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	}
 	worker, err := writ.NewWorker(ctx, writ.WorkerConfig{
 		Config: cfg, TaskQueue: f.taskQueue, Identity: f.identity, RecoverEvery: f.recoverEvery, StopGrace: f.stopGrace,
-		MaxResult: f.maxResult,
+		MaxResult: f.maxResult, BreakerFailures: f.breakerFailures,
 	}, list...)
 	if err != nil {
 		return err

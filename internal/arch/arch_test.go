@@ -99,6 +99,10 @@ func TestAPlantedViolationIsFound(t *testing.T) {
 			"activities/persist.go", "package activities\nconst q = `\n\tUPDATE intents\n\tSET state = $1`",
 			"activities/persist.go:2 holds SQL",
 		},
+		"SQL in another tool": {
+			"tools/sample/capture.go", "package sample\nconst q = `DELETE FROM documents`",
+			"tools/sample/capture.go:2 holds SQL",
+		},
 		"an error made by hand": {
 			"client.go", "package x\nvar err = &Error{Code: \"failed\"}",
 			"client.go:2 makes an error by hand",
@@ -145,6 +149,7 @@ func TestWhatTheHouseAllowsIsNotReported(t *testing.T) {
 		"outbox/row.go":            {Data: []byte("package outbox\nimport _ \"github.com/jackc/pgx/v5\"\nconst q = `SELECT 1`")},
 		"client.go":                {Data: []byte(`package x; import (_ "example.org/x/recovery"; _ "example.org/x/outbox")`)},
 		"cmd/writ-dev/main.go":     {Data: []byte(`package main; import (_ "example.org/x"; _ "go.temporal.io/server/temporal"; _ "example.org/x/internal/postgres")`)},
+		"tools/sample/purge.go":    {Data: []byte("package sample\nimport _ \"github.com/jackc/pgx/v5\"\nconst q = `DELETE FROM documents`")},
 		"policy/text.go":           {Data: []byte("package policy\nconst help = `Select a tool, or update the policy`")},
 		"internal/pgtest/start.go": {Data: []byte(`package pgtest; import _ "example.org/x/internal/postgres"`)},
 	})

@@ -80,6 +80,14 @@ var packagesWithPgx = []string{
 
 var packagesWithSQL = packagesWithPgx[:5]
 
+// What a tool for effects in the outbox's own database is given: the transaction's type, and
+// the samples that show how its SQL is written. Its rows are its own; intents and receipts
+// stay with their packages.
+var (
+	filesWithPgx = []string{"tools/transact.go", "tools/sample/purge.go", "examples/documents/purge.go"}
+	filesWithSQL = filesWithPgx[1:]
+)
+
 // impure lists what the pure floor must not import: everything that reaches the outside
 // world, a clock or chance. An entry covers what is below it.
 var impure = []string{

@@ -128,14 +128,14 @@ func ownSQL(_ repository, s source) (violations []string) {
 	if s.test || s.room == "integration" {
 		return nil
 	}
-	if !contains(packagesWithPgx, s.room) {
+	if !contains(packagesWithPgx, s.room) && !contains(filesWithPgx, s.name) {
 		for _, imported := range s.imports {
 			if within(imported, []string{"github.com/jackc", "database/sql"}) {
 				violations = append(violations, fmt.Sprintf("%s imports %s; only %s may", s.name, imported, list(packagesWithPgx)))
 			}
 		}
 	}
-	if contains(packagesWithSQL, s.room) {
+	if contains(packagesWithSQL, s.room) || contains(filesWithSQL, s.name) {
 		return violations
 	}
 	ast.Inspect(s.tree, func(n ast.Node) bool {

@@ -67,3 +67,48 @@ func (i Invocation) Deadline() time.Time { return i.f.Deadline }
 // effect transport (tools/effecthttp) refuses to send later; a tool that has a transport
 // of its own must check it.
 func (i Invocation) SendBy() time.Time { return i.f.SendBy }
+
+// Question are the contents of an Inquiry.
+type Question struct {
+	Tool           string
+	Payload        []byte // canonical JSON object
+	Context        intent.EffectContext
+	IdempotencyKey intent.IdempotencyKey
+	FirstSentAt    time.Time
+	Deadline       time.Time
+}
+
+// Inquiry is what a tool receives to look up what became of an effect.
+type Inquiry struct{ q Question }
+
+// NewInquiry returns the inquiry that carries q. The payload is copied.
+func NewInquiry(q Question) Inquiry {
+	q.Payload = bytes.Clone(q.Payload)
+	return Inquiry{q: q}
+}
+
+// Tool returns the name of the tool that is asked.
+func (i Inquiry) Tool() string { return i.q.Tool }
+
+// Payload returns a copy of the canonical JSON object that was sent.
+func (i Inquiry) Payload() []byte { return bytes.Clone(i.q.Payload) }
+
+// Decode unmarshals the payload into v with encoding/json.
+func (i Inquiry) Decode(v any) error {
+	if err := json.Unmarshal(i.q.Payload, v); err != nil {
+		return fmt.Errorf("payload of %s: %w", i.q.Tool, err)
+	}
+	return nil
+}
+
+// Context returns who asked for the effect, and from where.
+func (i Inquiry) Context() intent.EffectContext { return i.q.Context }
+
+// IdempotencyKey returns the key that the effect was sent with, byte for byte.
+func (i Inquiry) IdempotencyKey() string { return string(i.q.IdempotencyKey) }
+
+// FirstSentAt returns when the effect may first have been sent, by the database's clock.
+func (i Inquiry) FirstSentAt() time.Time { return i.q.FirstSentAt }
+
+// Deadline returns the time by which the tool must have answered.
+func (i Inquiry) Deadline() time.Time { return i.q.Deadline }

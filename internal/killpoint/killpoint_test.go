@@ -7,23 +7,37 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"writ/internal/killpoint"
 )
 
-// In a child process, TestMain passes every point and says so.
+// In a child process, TestMain lets two intents pass every point, each in a goroutine of
+// its own, and says so.
 const passing = "WRIT_TEST_PASSING"
+
+var labels = []string{"first", "second"}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(passing) == "" {
 		os.Exit(m.Run())
 	}
-	for _, p := range killpoint.Points {
-		killpoint.Reach(p)
-		fmt.Println(p)
+	var passed sync.WaitGroup
+	for _, label := range labels {
+		passed.Go(func() {
+			for _, p := range killpoint.Points {
+				killpoint.Reach(p, label)
+				fmt.Println(p)
+			}
+		})
 	}
+	end := time.AfterFunc(time.Minute, func() { os.Exit(3) }) // also keeps the blocked process from being a deadlock
+	passed.Wait()
+	end.Stop()
 }
 
 // pass returns a process that passes every point with one of them armed.
@@ -38,11 +52,19 @@ func pass(ctx context.Context, t *testing.T, point, file string) *exec.Cmd {
 	return command
 }
 
-func upTo(n int) (printed string) {
+// upTo is what both goroutines print of the first n points, sorted.
+func upTo(n int) string {
+	var printed []string
 	for _, p := range killpoint.Points[:n] {
-		printed += string(p) + "\n"
+		printed = append(printed, string(p), string(p))
 	}
-	return printed
+	return sorted(strings.Join(printed, "\n"))
+}
+
+func sorted(lines string) string {
+	list := strings.Fields(lines)
+	slices.Sort(list)
+	return strings.Join(list, " ")
 }
 
 func TestAPointDoesNothingUnlessItIsArmed(t *testing.T) {
@@ -50,7 +72,7 @@ func TestAPointDoesNothingUnlessItIsArmed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "reached")
 	for _, point := range []string{"", "no_such_point"} {
 		out, err := pass(t.Context(), t, point, file).Output()
-		if err != nil || string(out) != upTo(len(killpoint.Points)) {
+		if err != nil || sorted(string(out)) != upTo(len(killpoint.Points)) {
 			t.Errorf("armed with %q: %q, %v", point, out, err)
 		}
 	}
@@ -59,7 +81,7 @@ func TestAPointDoesNothingUnlessItIsArmed(t *testing.T) {
 	}
 }
 
-func TestAnArmedPointSaysThatItWasReachedAndStopsThere(t *testing.T) {
+func TestEveryIntentThatReachesAnArmedPointSaysSoAndGoesNoFurther(t *testing.T) {
 	t.Parallel()
 	for i, p := range killpoint.Points {
 		t.Run(string(p), func(t *testing.T) {
@@ -80,13 +102,13 @@ func TestAnArmedPointSaysThatItWasReachedAndStopsThere(t *testing.T) {
 			poll := time.NewTicker(5 * time.Millisecond)
 			defer poll.Stop()
 			for {
-				if content, err := os.ReadFile(file); err == nil && string(content) == string(p) {
+				if content, err := os.ReadFile(file); err == nil && sorted(string(content)) == strings.Join(labels, " ") {
 					break
 				}
 				select {
 				case <-poll.C:
 				case <-ctx.Done():
-					t.Fatal("the point was not reached")
+					t.Fatal("the point was not reached by both")
 				}
 			}
 			if err := command.Process.Kill(); err != nil {
@@ -95,7 +117,7 @@ func TestAnArmedPointSaysThatItWasReachedAndStopsThere(t *testing.T) {
 			if err := command.Wait(); err == nil {
 				t.Error("the process ended by itself")
 			}
-			if out, err := os.ReadFile(printed.Name()); err != nil || string(out) != upTo(i) {
+			if out, err := os.ReadFile(printed.Name()); err != nil || sorted(string(out)) != upTo(i) {
 				t.Errorf("it passed %q, %v", out, err)
 			}
 		})

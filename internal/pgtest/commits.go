@@ -83,6 +83,10 @@ func (c *Commits) TraceQueryEnd(ctx context.Context, conn *pgx.Conn, data pgx.Tr
 		delete(c.open, conn)
 	case "rollback":
 		delete(c.open, conn)
+	case "set":
+		if tx := c.open[conn]; tx != nil && strings.Contains(statement, "synchronous_commit") {
+			tx.begin = statement // the last word counts
+		}
 	default:
 		if !writes(statement, data) {
 			return

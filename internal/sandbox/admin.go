@@ -9,7 +9,7 @@ import (
 // addFault sets a rule.
 func (s *Server) addFault(w http.ResponseWriter, r *http.Request) {
 	var fault Fault
-	if p := decodeStrictly(w, r, &fault); p != nil {
+	if p := decodeStrictly(w, r, &fault, CodeInvalidFault); p != nil {
 		s.refuse(w, p)
 		return
 	}
@@ -36,8 +36,8 @@ func (s *Server) removeFaults(w http.ResponseWriter, r *http.Request) {
 	s.sent(writeJSON(w, http.StatusOK, map[string]int{"removed": removed}))
 }
 
-// releaseRequest chooses the hanging requests to release: those with the key, or all.
-type releaseRequest struct {
+// keyRequest chooses requests or keys: those with the key or reference, or all.
+type keyRequest struct {
 	Key string `json:"key"`
 }
 
@@ -47,26 +47,58 @@ type releaseAnswer struct {
 
 // releaseHeld lets hanging requests go on.
 func (s *Server) releaseHeld(w http.ResponseWriter, r *http.Request) {
-	var chosen releaseRequest
-	if p := decodeStrictly(w, r, &chosen); p != nil {
+	var chosen keyRequest
+	if p := decodeStrictly(w, r, &chosen, CodeInvalidFault); p != nil {
 		s.refuse(w, p)
 		return
 	}
 	s.sent(writeJSON(w, http.StatusOK, releaseAnswer{Released: s.holds.release(chosen.Key)}))
 }
 
+type forgetAnswer struct {
+	Forgotten int `json:"forgotten"`
+}
+
+// forgetKeys ends the memory of keys. What was performed under them stays in the ledger and in lookups.
+func (s *Server) forgetKeys(w http.ResponseWriter, r *http.Request) {
+	var chosen keyRequest
+	if p := decodeStrictly(w, r, &chosen, CodeInvalidSettings); p != nil {
+		s.refuse(w, p)
+		return
+	}
+	s.sent(writeJSON(w, http.StatusOK, forgetAnswer{Forgotten: s.desk.forget(chosen.Key)}))
+}
+
+// changeSettings sets what is given and answers all of them.
+func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) {
+	var given changed
+	p := decodeStrictly(w, r, &given, CodeInvalidSettings)
+	if p == nil {
+		p = s.settings.change(given)
+	}
+	if p != nil {
+		s.refuse(w, p)
+		return
+	}
+	s.showSettings(w, r)
+}
+
+func (s *Server) showSettings(w http.ResponseWriter, _ *http.Request) {
+	s.sent(writeJSON(w, http.StatusOK, s.settings.get()))
+}
+
 // decodeStrictly reads a JSON object into v; an empty body leaves v as it is. A member that v does not have is refused, since a
-// misspelt one would silently make a fault match more than was meant.
-func decodeStrictly(w http.ResponseWriter, r *http.Request, v any) *problem {
+// misspelt one would silently make a fault match more than was meant; the refusal has the code.
+func decodeStrictly(w http.ResponseWriter, r *http.Request, v any, code string) *problem {
 	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	in.DisallowUnknownFields()
 	if err := in.Decode(v); err == io.EOF {
 		return nil
 	} else if err != nil {
-		return refuse(http.StatusBadRequest, CodeInvalidFault, "The body cannot be used: %v.", err)
+		return refuse(http.StatusBadRequest, code, "The body cannot be used: %v.", err)
 	}
 	if _, err := in.Token(); err != io.EOF {
-		return refuse(http.StatusBadRequest, CodeInvalidFault, "The body must be one JSON object.")
+		return refuse(http.StatusBadRequest, code, "The body must be one JSON object.")
 	}
 	return nil
 }

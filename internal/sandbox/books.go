@@ -13,25 +13,6 @@ import (
 // maxWait is the longest that GET /requests waits.
 const maxWait = time.Minute
 
-// serveLookup tells what was performed under a key. It speaks only of effects that are in the ledger: a request that
-// hangs before it acts is "not found" and may still be performed later.
-func (s *Server) serveLookup(w http.ResponseWriter, r *http.Request) {
-	key := r.PathValue("key")
-	if key == "" {
-		key = r.URL.Query().Get("key")
-	}
-	x := s.begin(w, r, "/v1/effects", key)
-	performed := s.ledger.under(key)
-	switch {
-	case key == "":
-		x.refuse(refuse(http.StatusBadRequest, CodeKeyMissing, "Name the key: /v1/effects?key=KEY or /v1/effects/KEY."))
-	case len(performed) == 0:
-		x.refuse(refuse(http.StatusNotFound, CodeEffectNotFound, "No effect was performed under this key so far."))
-	default:
-		x.answered(http.StatusOK, writeJSON(w, http.StatusOK, performed))
-	}
-}
-
 // serveLedger returns the books, byte for byte as on the disk.
 func (s *Server) serveLedger(w http.ResponseWriter, r *http.Request) {
 	lines := s.ledger.all()

@@ -51,6 +51,11 @@ func (c *Client) Effects(ctx context.Context, key string) ([]Entry, error) {
 	return entries, err
 }
 
+// Transfers returns the transfers with a reference, none if there are none so far.
+func (c *Client) Transfers(ctx context.Context, reference string) ([]Entry, error) {
+	return ask[[]Entry](ctx, c, http.MethodGet, "/v1/transfers?reference="+url.QueryEscape(reference), nil)
+}
+
 // AddFault sets a rule and returns it with its id and defaults.
 func (c *Client) AddFault(ctx context.Context, f Fault) (Fault, error) {
 	return ask[Fault](ctx, c, http.MethodPost, "/admin/faults", f)
@@ -71,10 +76,29 @@ func (c *Client) RemoveFault(ctx context.Context, id string) error {
 	return err
 }
 
-// Release lets the hanging requests with a key go on, or all of them if key is empty, and returns how many there were.
+// Release lets the hanging and the late requests with a key or reference go on, or all of them if key is empty, and returns how many there were.
 func (c *Client) Release(ctx context.Context, key string) (int, error) {
-	answer, err := ask[releaseAnswer](ctx, c, http.MethodPost, "/admin/release", releaseRequest{Key: key})
+	answer, err := ask[releaseAnswer](ctx, c, http.MethodPost, "/admin/release", keyRequest{Key: key})
 	return answer.Released, err
+}
+
+// Forget makes the provider forget a key, or all of them if key is empty, and returns how many it had remembered.
+func (c *Client) Forget(ctx context.Context, key string) (int, error) {
+	answer, err := ask[forgetAnswer](ctx, c, http.MethodPost, "/admin/forget", keyRequest{Key: key})
+	return answer.Forgotten, err
+}
+
+// Settings returns what the provider is set to.
+func (c *Client) Settings(ctx context.Context) (Settings, error) {
+	return ask[Settings](ctx, c, http.MethodGet, "/admin/settings", nil)
+}
+
+// ChangeSettings sets both settings; an empty KeyWindow is for ever.
+func (c *Client) ChangeSettings(ctx context.Context, s Settings) (Settings, error) {
+	if s.KeyWindow == "" {
+		s.KeyWindow = "0s"
+	}
+	return ask[Settings](ctx, c, http.MethodPost, "/admin/settings", s)
 }
 
 // Requests returns the newest requests that match, oldest first.

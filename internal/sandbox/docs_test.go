@@ -91,7 +91,7 @@ func TestThePageNamesExactlyWhatThereIs(t *testing.T) {
 		want       []string
 	}{
 		{"endpoints", "| Endpoint |", paths},
-		{"faults", "| Fault |", slices.Sorted(slices.Values(faultNames))},
+		{"faults", "| Fault |", faultNames()},
 		{"members of a fault", "| Member |", members},
 		{"states", "| State |", slices.Sorted(slices.Values(states))},
 		{"codes", "| Code |", declared(t, "problem.go", "Code")},
@@ -100,8 +100,8 @@ func TestThePageNamesExactlyWhatThereIs(t *testing.T) {
 			t.Errorf("%s:\n  the page has %q\n  the code has %q", c.what, got, c.want)
 		}
 	}
-	if declared := declared(t, "fault.go", "Fault"); len(declared) != len(faultNames)+1 { // and FaultHeader
-		t.Errorf("the declared faults are %q, the listed ones %q", declared, faultNames)
+	if declared := declared(t, "fault.go", "Fault"); len(declared) != len(faultNames())+1 { // and FaultHeader
+		t.Errorf("the declared faults are %q, the listed ones %q", declared, faultNames())
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 )
 
@@ -17,37 +16,36 @@ const maxBody = 1 << 20
 // effectRequest is one request to an effect endpoint on its way through the provider.
 type effectRequest struct {
 	exchange
-	endpoint   string
-	op         operation
-	key        string
-	body       []byte
-	bodySHA256 string
-	holdsKey   bool // kept by the desk
+	endpoint    string
+	op          operation
+	key         string // the idempotency key; empty where none was sent
+	reference   string // the client's own name for the effect; empty where the endpoint keeps none
+	traceparent string
+	body        []byte
+	members     map[string]json.RawMessage
+	bodySHA256  string
+	holdsKey    bool // kept by the desk
 }
 
 // serveEffect takes a request through its life: received, admitted, perhaps held, performed or replayed, answered or not.
 func (s *Server) serveEffect(w http.ResponseWriter, r *http.Request, endpoint string, op operation) {
 	// net/http notices that a client is gone only once the body is read to its end, so this comes first.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	key := r.Header.Get("Idempotency-Key")
-	rq := &effectRequest{exchange: s.begin(w, r, endpoint, key), endpoint: endpoint, op: op, key: key, body: body}
+	rq := &effectRequest{
+		endpoint: endpoint, op: op, key: r.Header.Get("Idempotency-Key"), traceparent: r.Header.Get("Traceparent"), body: body,
+	}
+	if op.referenced {
+		rq.reference = r.Header.Get(ReferenceHeader)
+	}
+	rq.exchange = s.begin(w, r, endpoint, rq.key, rq.reference)
 	if err != nil {
 		rq.refuse(bodyProblem(err))
 		return
 	}
-	if op.keyed {
-		if p := checkKey(r.Header); p != nil {
-			rq.refuse(p)
-			return
-		}
-	}
-	members, p := op.parse(body)
-	if p != nil {
+	if p := rq.check(); p != nil {
 		rq.refuse(p)
 		return
 	}
-	rq.bodySHA256 = digest(body)
-
 	admitted, p := s.desk.admit(rq)
 	if p != nil {
 		rq.refuse(p)
@@ -57,23 +55,22 @@ func (s *Server) serveEffect(w http.ResponseWriter, r *http.Request, endpoint st
 	if admitted.fault.Fault != "" {
 		rq.update(func(r *Request) { r.Fault = admitted.fault.Fault })
 	}
-	if p := admitted.refusal(); p != nil {
-		s.giveUp(rq, p)
-		return
-	}
-	effect := admitted.stored
-	if admitted.fault.Fault == FaultHangBeforeAct && !s.hold(rq, effect != nil) {
-		return
-	}
-	if effect == nil {
-		if effect, p = s.perform(rq, members); p != nil {
-			s.giveUp(rq, p)
-			return
+	s.carryOut(rq, admitted)
+}
+
+// check refuses what the endpoint cannot take, and reads the body's members.
+func (rq *effectRequest) check() (p *problem) {
+	if rq.op.keyed {
+		if p := checkKey(rq.r.Header); p != nil {
+			return p
 		}
-		s.desk.release(rq) // before any hang: from here on the key has a stored answer
-		rq.reach(StateActed)
 	}
-	s.settle(rq, effect.Answer, admitted)
+	if p := checkReference(rq.reference); p != nil {
+		return p
+	}
+	rq.bodySHA256 = digest(rq.body)
+	rq.members, p = rq.op.parse(rq.body)
+	return p
 }
 
 // digest is how the ledger names the bytes of a body.
@@ -82,24 +79,39 @@ func digest(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// refusal is why an admitted request ends without an effect and without a replay, nil if it goes on.
-func (a admission) refusal() *problem {
-	switch {
-	case a.standing == keyInUse:
-		p := refuse(http.StatusConflict, CodeKeyInUse,
-			"A request with this Idempotency-Key is being processed; send the same request again later to learn its answer.")
-		p.retryAfter = 1
-		return p
-	case a.standing == keyReused:
-		return refuse(http.StatusUnprocessableEntity, CodeKeyReused,
-			"This Idempotency-Key was used for another request; use a new key for a new action. This request did nothing.")
-	case a.fault.Fault == FaultRateLimit:
-		p := refuse(http.StatusTooManyRequests, CodeRateLimited, "Too many requests; this one did nothing. Send it again after Retry-After.")
-		p.retryAfter = a.fault.RetryAfter
-		return p
-	default:
-		return nil
+// carryOut takes an admitted request to its end.
+func (s *Server) carryOut(rq *effectRequest, admitted admission) {
+	if p := admitted.refusal(); p != nil {
+		s.giveUp(rq, p)
+		return
 	}
+	switch admitted.fault.Fault {
+	case FaultDropBeforeAct:
+		s.desk.release(rq)
+		s.drop(rq)
+		return
+	case FaultLandLate:
+		s.landLate(rq, admitted.fault)
+		return
+	case FaultHangBeforeAct:
+		if !s.hold(rq, admitted.answer != nil, 0) {
+			return
+		}
+	}
+	answer := admitted.answer
+	if admitted.actsFirst() {
+		performed, p := s.performFor(rq, admitted.fault)
+		if p != nil {
+			s.desk.unstore(rq)
+			s.giveUp(rq, p)
+			return
+		}
+		if answer == nil {
+			answer = &performed.Answer
+		}
+	}
+	s.desk.release(rq) // before any hang: from here on the key has a stored answer
+	s.settle(rq, *answer, admitted)
 }
 
 // giveUp ends a request that will not act. Its key is free before its client can know.
@@ -108,10 +120,37 @@ func (s *Server) giveUp(rq *effectRequest, p *problem) {
 	rq.refuse(p)
 }
 
-// perform makes the effect happen: it is in the ledger, on the disk, when perform returns without a problem.
-func (s *Server) perform(rq *effectRequest, members map[string]json.RawMessage) (*Entry, *problem) {
+// performFor performs a request once, or as often as a fault makes of it, and returns the first effect.
+func (s *Server) performFor(rq *effectRequest, f Fault) (*Entry, *problem) {
+	first, p := s.perform(rq)
+	if p == nil && f.Fault == FaultPerformTwice {
+		_, p = s.append(rq)
+	}
+	if p != nil {
+		return nil, p
+	}
+	rq.reach(StateActed)
+	return first, nil
+}
+
+// perform makes the effect happen, unless the rules of business refuse it: it is in the ledger, on the disk, when perform
+// returns without a problem.
+func (s *Server) perform(rq *effectRequest) (*Entry, *problem) {
+	if rq.op.once.member == "" || !s.settings.businessRules() {
+		return s.append(rq)
+	}
+	s.once.Lock() // nothing else of this kind is performed between the question and the act
+	defer s.once.Unlock()
+	if s.ledger.performedOn(rq.endpoint, subjectOf(rq.members, rq.op.once.member)) {
+		return nil, refuse(rq.op.once.status, rq.op.once.code, "%s Nothing was done.", rq.op.once.why)
+	}
+	return s.append(rq)
+}
+
+// append puts an effect of the request into the ledger.
+func (s *Server) append(rq *effectRequest) (*Entry, *problem) {
 	effectID := newID("eff_")
-	answer, err := rq.op.answer(effectID, members)
+	answer, err := rq.op.answer(effectID, rq.members)
 	if err != nil {
 		return nil, s.internal(rq, fmt.Errorf("sandbox: make an answer: %w", err))
 	}
@@ -123,8 +162,9 @@ func (s *Server) perform(rq *effectRequest, members map[string]json.RawMessage) 
 		Time:        now(),
 		Endpoint:    rq.endpoint,
 		Key:         rq.key,
+		Reference:   rq.reference,
 		RequestID:   rq.id,
-		Traceparent: rq.r.Header.Get("Traceparent"),
+		Traceparent: rq.traceparent,
 		EffectID:    effectID,
 		BodySHA256:  rq.bodySHA256,
 		Body:        body,
@@ -139,60 +179,6 @@ func (s *Server) perform(rq *effectRequest, members map[string]json.RawMessage) 
 			"The provider's disk failed; whether the effect happened shows after its restart. Look it up by its key then.")
 	}
 	return entry, nil
-}
-
-// settle ends a request whose effect is in the ledger, with the stored answer or with what a fault makes of it.
-func (s *Server) settle(rq *effectRequest, answer Answer, admitted admission) {
-	switch admitted.fault.Fault {
-	case FaultDropAfterAct:
-		s.drop(rq)
-		return
-	case FaultErrorAfterAct:
-		rq.refuse(refuse(http.StatusInternalServerError, CodeInternal,
-			"The provider failed; send the same request with the same Idempotency-Key again to learn what happened."))
-		return
-	case FaultHangAfterAct:
-		if !s.hold(rq, true) {
-			return
-		}
-	}
-	if admitted.standing == keyAnswered {
-		rq.w.Header().Set("Idempotent-Replayed", "true")
-	}
-	rq.answered(answer.Status, writeBody(rq.w, answer.Status, answer.Body))
-}
-
-// hold keeps the request hanging and tells whether it goes on. If not, the request is ended here. One that has not acted
-// goes on only when it is released; one that has acted is answered also when the provider stops.
-func (s *Server) hold(rq *effectRequest, acted bool) bool {
-	h := s.holds.begin(rq.key)
-	rq.reach(StateHanging)
-	switch end := s.holds.wait(rq.r.Context(), h); {
-	case end == holdClientGone:
-		s.desk.release(rq)
-		rq.reach(StateAbandoned)
-		return false
-	case end == holdStopping && !acted:
-		s.giveUp(rq, stoppingProblem())
-		return false
-	default:
-		return true
-	}
-}
-
-// drop closes the connection under the client's feet, with a reset where TCP allows it.
-func (s *Server) drop(rq *effectRequest) {
-	rq.reach(StateDropped)
-	conn, _, err := http.NewResponseController(rq.w).Hijack()
-	if err != nil {
-		// HTTP/2 cannot be hijacked; net/http resets the stream instead.
-		panic(http.ErrAbortHandler)
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		// Best effort: without it the close is an ordinary one, which drops the answer just as well.
-		_ = tcp.SetLinger(0)
-	}
-	conn.Close()
 }
 
 // internal reports a defect of the provider itself. Nothing has been written to the ledger.

@@ -15,7 +15,7 @@ type exchange struct {
 }
 
 // begin records a request and gives it its name.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, endpoint, key string) exchange {
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, endpoint, key, reference string) exchange {
 	id := newID("req_")
 	w.Header().Set("Request-Id", id)
 	update := s.requests.add(Request{
@@ -24,6 +24,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, endpoint, key str
 		Method:      r.Method,
 		Endpoint:    endpoint,
 		Key:         key,
+		Reference:   reference,
 		Traceparent: r.Header.Get("Traceparent"),
 		Remote:      r.RemoteAddr,
 	})

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -20,6 +22,8 @@ type Entry struct {
 	Endpoint string `json:"endpoint"`
 	// Key is the Idempotency-Key as received; empty where none was sent.
 	Key string `json:"key"`
+	// Reference is the Client-Reference as received, of endpoints that keep it; absent where none was sent.
+	Reference string `json:"reference,omitempty"`
 	// RequestID is the provider's own name for the request that caused the effect; see [Request].
 	RequestID string `json:"request_id"`
 	// Traceparent is the W3C traceparent header as received, empty where none was sent.
@@ -66,6 +70,10 @@ type ledger struct {
 	lines   [][]byte // the committed entries as on disk, without the line's end
 	nextSeq int64
 	byKey   map[string][]*Entry // only of endpoints that honour keys
+	// byReference finds the effects of endpoints that keep references.
+	byReference map[string][]*Entry
+	// performed holds what may be done once only where the rules of business are on, by endpoint and subject.
+	performed map[[2]string]bool
 }
 
 // pendingEntry is an append that waits for its fsync.
@@ -85,7 +93,10 @@ func openLedger(path string, log *slog.Logger) (*ledger, error) {
 
 // startLedger goes on from what was recovered and starts the writer.
 func startLedger(file ledgerFile, recovered []recoveredLine) *ledger {
-	l := &ledger{file: file, done: make(chan struct{}), nextSeq: 1, byKey: make(map[string][]*Entry)}
+	l := &ledger{
+		file: file, done: make(chan struct{}), nextSeq: 1,
+		byKey: make(map[string][]*Entry), byReference: make(map[string][]*Entry), performed: make(map[[2]string]bool),
+	}
 	l.arrived.L = &l.mu
 	for _, r := range recovered {
 		l.commit(r.entry, r.line)
@@ -168,8 +179,18 @@ func (l *ledger) writeBatch(batch []*pendingEntry, seq int64) ([][]byte, error) 
 func (l *ledger) commit(e *Entry, line []byte) {
 	l.lines = append(l.lines, line)
 	l.nextSeq = e.Seq + 1
-	if op, known := operations[e.Endpoint]; known && op.keyed {
+	op := operations[e.Endpoint]
+	if op.keyed {
 		l.byKey[e.Key] = append(l.byKey[e.Key], e)
+	}
+	if op.once.member != "" {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(e.Body, &members) == nil {
+			l.performed[[2]string{e.Endpoint, subjectOf(members, op.once.member)}] = true
+		}
+	}
+	if e.Reference != "" {
+		l.byReference[e.Reference] = append(l.byReference[e.Reference], e)
 	}
 }
 
@@ -178,6 +199,30 @@ func (l *ledger) under(key string) []*Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byKey[key][:len(l.byKey[key]):len(l.byKey[key])]
+}
+
+// keys returns the key if effects were performed under it, or every such key if it is empty.
+func (l *ledger) keys(key string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if key != "" {
+		return []string{key}
+	}
+	return slices.Collect(maps.Keys(l.byKey))
+}
+
+// performedOn tells whether an endpoint has had an effect on a subject.
+func (l *ledger) performedOn(endpoint, subject string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.performed[[2]string{endpoint, subject}]
+}
+
+// referring returns the effects that carry a reference, oldest first.
+func (l *ledger) referring(reference string) []*Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byReference[reference][:len(l.byReference[reference]):len(l.byReference[reference])]
 }
 
 // all returns the committed lines, oldest first.

@@ -14,6 +14,9 @@ import (
 type operation struct {
 	// keyed operations demand an Idempotency-Key and honour it; the others do not look at it.
 	keyed bool
+	// referenced operations keep the Client-Reference of a request beside its effect, where it can be looked up. It keeps
+	// nothing from happening twice.
+	referenced bool
 	// required names the members that the body must have, each with the rule that its value must satisfy.
 	required []member
 	// status and outcome are the answer's HTTP status and its "status" member.
@@ -21,6 +24,16 @@ type operation struct {
 	outcome string
 	// echo names the members of the body that the answer repeats, where present.
 	echo []string
+	// once says what may be done once only where the rules of business are on; zero for nothing.
+	once once
+}
+
+// once is a rule of business: no second effect with the same value of a member.
+type once struct {
+	member string
+	status int // of the refusal, with its code and reason
+	code   string
+	why    string
 }
 
 // member is a required member of a body.
@@ -38,6 +51,7 @@ var operations = map[string]operation{
 		status:   http.StatusCreated,
 		outcome:  "captured",
 		echo:     []string{"payment_id", "amount", "currency"},
+		once:     once{"payment_id", http.StatusConflict, CodeAlreadyCaptured, "The payment was captured already."},
 	},
 	"/v1/payments/refund": {
 		keyed:    true,
@@ -46,12 +60,20 @@ var operations = map[string]operation{
 		outcome:  "refunded",
 		echo:     []string{"payment_id", "amount", "currency"},
 	},
+	"/v1/transfers/create": {
+		referenced: true,
+		required:   []member{identifier("account_id"), amount, currency},
+		status:     http.StatusCreated,
+		outcome:    "created",
+		echo:       []string{"account_id", "amount", "currency"},
+	},
 	"/v1/documents/delete": {
 		keyed:    true,
 		required: []member{identifier("document_id")},
 		status:   http.StatusOK,
 		outcome:  "deleted",
 		echo:     []string{"document_id"},
+		once:     once{"document_id", http.StatusNotFound, CodeDocumentNotFound, "There is no such document any more."},
 	},
 	"/v1/notifications/send": {
 		required: []member{text("recipient", 320), text("body", 64<<10)},

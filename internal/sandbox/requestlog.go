@@ -14,11 +14,12 @@ const (
 	StateHanging   = "hanging"   // a fault holds it
 	StateActed     = "acted"     // its effect is in the ledger
 	StateAnswered  = "answered"  // an answer was sent
+	StateLanded    = "landed"    // it came late, after it was answered, and has had its effect or found its key known
 	StateDropped   = "dropped"   // the provider closed the connection without an answer
 	StateAbandoned = "abandoned" // the client left before it was answered
 )
 
-var states = []string{StateReceived, StateHanging, StateActed, StateAnswered, StateDropped, StateAbandoned}
+var states = []string{StateReceived, StateHanging, StateActed, StateLanded, StateAnswered, StateDropped, StateAbandoned}
 
 // keptRequests is how many of the newest requests the log keeps.
 const keptRequests = 10_000
@@ -31,6 +32,7 @@ type Request struct {
 	Method      string    `json:"method"`
 	Endpoint    string    `json:"endpoint"`
 	Key         string    `json:"key"`
+	Reference   string    `json:"reference,omitempty"`
 	Traceparent string    `json:"traceparent"`
 	Remote      string    `json:"remote"`
 	// Fault is the fault that befell the request, empty for none.
@@ -44,6 +46,7 @@ type Request struct {
 
 // RequestFilter chooses requests. Empty members choose all.
 type RequestFilter struct {
+	// Key chooses requests with this idempotency key or reference.
 	Key      string
 	Endpoint string
 	// State chooses requests that have reached the state, also if they have left it since: whoever waits for a request to
@@ -52,7 +55,7 @@ type RequestFilter struct {
 }
 
 func (f RequestFilter) matches(r *Request) bool {
-	return (f.Key == "" || f.Key == r.Key) &&
+	return (f.Key == "" || f.Key == r.Key || f.Key == r.Reference) &&
 		(f.Endpoint == "" || f.Endpoint == r.Endpoint) &&
 		(f.State == "" || slices.Contains(r.States, f.State))
 }

@@ -15,6 +15,11 @@ import (
 type Config struct {
 	// LedgerPath is the ledger's file. It is made if it is missing, with its folder. Required.
 	LedgerPath string
+	// KeyWindow is how long a key is remembered, from the first answer under it on. Default 0: for ever.
+	KeyWindow time.Duration
+	// BusinessRules says that a payment is captured and a document deleted only once, whatever the key. The default hides
+	// no duplicate from the ledger.
+	BusinessRules bool
 	// Logger receives warnings and failures of the provider itself. The default is [slog.Default].
 	Logger *slog.Logger
 }
@@ -27,6 +32,8 @@ type Server struct {
 	faults   *faultRules
 	holds    *holds
 	requests *requestLog
+	settings *settings
+	once     sync.Mutex // held while the rules of business are asked and an effect is performed
 	mux      *http.ServeMux
 
 	stopping chan struct{}
@@ -44,17 +51,23 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newServer(ledger, log), nil
+	s := newServer(ledger, log)
+	s.settings.window, s.settings.rules = cfg.KeyWindow, cfg.BusinessRules
+	return s, nil
 }
 
 func newServer(ledger *ledger, log *slog.Logger) *Server {
 	stopping := make(chan struct{})
-	faults := &faultRules{}
+	faults, settings := &faultRules{}, &settings{}
 	s := &Server{
-		log:      log,
-		ledger:   ledger,
-		desk:     &desk{ledger: ledger, faults: faults, held: make(map[string]bool)},
+		log:    log,
+		ledger: ledger,
+		desk: &desk{
+			ledger: ledger, faults: faults, settings: settings,
+			held: make(map[string]bool), stored: make(map[string]storedError), forgotten: make(map[string]int64),
+		},
 		faults:   faults,
+		settings: settings,
 		holds:    &holds{stopping: stopping, waiting: make(map[*hold]struct{})},
 		requests: &requestLog{stopping: stopping, waiters: make(map[*requestWaiter]struct{})},
 		mux:      http.NewServeMux(),
@@ -65,8 +78,9 @@ func newServer(ledger *ledger, log *slog.Logger) *Server {
 			s.serveEffect(w, r, endpoint, op)
 		})
 	}
-	s.mux.HandleFunc("GET /v1/effects", s.serveLookup)
-	s.mux.HandleFunc("GET /v1/effects/{key}", s.serveLookup)
+	s.mux.HandleFunc("GET "+effectsLookup, s.serveEffects)
+	s.mux.HandleFunc("GET "+effectsLookup+"/{key}", s.serveEffects)
+	s.mux.HandleFunc("GET "+transfersLookup, s.serveTransfers)
 	s.mux.HandleFunc("GET /ledger", s.serveLedger)
 	s.mux.HandleFunc("GET /requests", s.serveRequests)
 	s.mux.HandleFunc("GET /healthz", s.serveHealth)
@@ -75,6 +89,9 @@ func newServer(ledger *ledger, log *slog.Logger) *Server {
 	s.mux.HandleFunc("DELETE /admin/faults", s.removeFaults)
 	s.mux.HandleFunc("DELETE /admin/faults/{id}", s.removeFaults)
 	s.mux.HandleFunc("POST /admin/release", s.releaseHeld)
+	s.mux.HandleFunc("POST /admin/forget", s.forgetKeys)
+	s.mux.HandleFunc("POST /admin/settings", s.changeSettings)
+	s.mux.HandleFunc("GET /admin/settings", s.showSettings)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, refuse(http.StatusNotFound, CodeNoSuchEndpoint,
 			"%s %s is not an endpoint of this provider; nothing was done.", r.Method, r.URL.Path))

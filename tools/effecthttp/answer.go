@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ type Response struct {
 	Body []byte
 	// Truncated says that Body is not all of the answer: it broke off, or was longer.
 	Truncated bool
+	// EffectID is the provider's own name of the effect, if the answer has it where
+	// [Request.EffectID] says.
+	EffectID string
 }
 
 // Result returns the answer as the tool's result. What is not what it says it is (JSON
@@ -35,12 +39,16 @@ func (r Response) Result() (tools.Result, error) {
 	if err != nil || r.Truncated || isJSON && !(json.Valid(r.Body) && utf8.Valid(r.Body)) {
 		mediaType = tools.MediaTypeBinary
 	}
-	return tools.Result{MediaType: mediaType, Body: r.Body}, nil
+	return tools.Result{MediaType: mediaType, Body: r.Body, EffectID: r.EffectID}, nil
 }
 
 // CodeKeyInUse is the code of a 409 that speaks of an earlier request with the same key
 // that is still being processed.
 const CodeKeyInUse = "idempotency_key_in_use"
+
+// replayedHeader marks an answer that the provider had stored for the key. It is Stripe's
+// header (https://docs.stripe.com/error-low-level#idempotency), which others took over.
+const replayedHeader = "Idempotent-Replayed"
 
 // codeRedirected is the code of a redirect, which is not followed.
 const codeRedirected = "redirected"
@@ -54,35 +62,44 @@ const (
 )
 
 // answer turns an HTTP answer into a response or a failure.
-func (c *Client) answer(resp *http.Response) (Response, error) {
+func (c *Client) answer(resp *http.Response, req Request) (Response, error) {
 	if resp.StatusCode < 200 {
 		// 101, to a question that was not asked. Its body is the open connection.
 		return Response{}, tools.Unknown(errors.New(resp.Status)).WithCode(statusCode(resp.StatusCode))
 	}
 	body, whole := readBody(resp)
-	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
-		return Response{Status: resp.StatusCode, Header: resp.Header, Body: body, Truncated: !whole}, nil
+	if resp.StatusCode <= 299 {
+		return Response{
+			Status: resp.StatusCode, Header: resp.Header, Body: body, Truncated: !whole,
+			EffectID: nameIn(body, req.EffectID),
+		}, nil
 	}
-	said := parseProblem(body)
-	err := errors.New(resp.Status)
-	if said.Message != "" {
-		err = fmt.Errorf("%s: %s", resp.Status, said.Message)
+	f := c.failure(resp, parseProblem(body), req)
+	if resp.Header.Get(replayedHeader) == "true" {
+		f = f.AsStored()
 	}
-	ownCode := cmp.Or(said.Code, statusCode(resp.StatusCode))
-	wait := c.retryAfter(resp.Header)
-	switch status := resp.StatusCode; {
+	return Response{}, f
+}
+
+// failure says what an answer that is no success shows. Where the outcome is unknown, the
+// provider's own code is left out: "http_500" says that nobody knows, whatever the body claims.
+func (c *Client) failure(resp *http.Response, said problem, req Request) *tools.Failure {
+	status, err, wait := resp.StatusCode, said.text(resp.Status), c.retryAfter(resp.Header)
+	byStatus := statusCode(status)
+	code := cmp.Or(said.Code, byStatus)
+	switch {
+	case status <= 399:
+		return tools.Unknown(err).WithCode(codeRedirected)
 	case status == http.StatusRequestTimeout || status == http.StatusTooEarly || status == http.StatusTooManyRequests:
-		return Response{}, tools.NotApplied(err).WithCode(ownCode).After(wait)
-	case status == http.StatusConflict && said.Code == CodeKeyInUse:
-		return Response{}, tools.NotApplied(err).WithCode(CodeKeyInUse).AsInProgress().After(cmp.Or(wait, defaultInProgressWait))
-	case status >= 400 && status <= 499:
-		return Response{}, tools.NotApplied(err).WithCode(ownCode).AsFinal()
-	case status >= 300 && status <= 399:
-		return Response{}, tools.Unknown(err).WithCode(codeRedirected)
+		return tools.NotApplied(err).WithCode(code).After(wait)
+	case status == http.StatusConflict && (code == CodeKeyInUse || slices.Contains(req.InProgress, code)):
+		return tools.NotApplied(err).WithCode(code).AsInProgress().After(cmp.Or(wait, defaultInProgressWait))
+	case status <= 499 && (slices.Contains(req.Already, code) || slices.Contains(req.Already, byStatus)):
+		return tools.NotApplied(err).WithCode(code).AsFinal().AsAlready()
+	case status <= 499:
+		return tools.NotApplied(err).WithCode(code).AsFinal()
 	default:
-		// The provider's own code is left out: "http_500" says that nobody knows, whatever
-		// the body claims.
-		return Response{}, tools.Unknown(err).WithCode(statusCode(resp.StatusCode)).After(wait)
+		return tools.Unknown(err).WithCode(byStatus).After(wait)
 	}
 }
 
@@ -93,6 +110,14 @@ func statusCode(status int) string { return "http_" + strconv.Itoa(status) }
 type problem struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+}
+
+// text is what a person is told of a refusal.
+func (p problem) text(status string) error {
+	if p.Message == "" {
+		return errors.New(status)
+	}
+	return fmt.Errorf("%s: %s", status, p.Message)
 }
 
 var plainCode = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)

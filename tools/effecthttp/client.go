@@ -1,6 +1,7 @@
 package effecthttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ const DefaultKeyHeader = "Idempotency-Key"
 
 // NoKey, as [Request.KeyHeader], sends no idempotency key.
 const NoKey = "-"
+
+// userAgent is what a provider sees in its logs.
+const userAgent = "writ"
 
 // MaxBody is how much of an answer is read, in bytes. What the engine keeps of it is the
 // worker's MaxResult.
@@ -90,13 +94,29 @@ type Request struct {
 	// KeyHeader names the header that carries the idempotency key. Default
 	// Idempotency-Key; [NoKey] for none.
 	KeyHeader string
+	// ReferenceHeader names the header in which the idempotency key is sent as the client's
+	// own name of the effect, to a provider that does not look at keys and can be asked by
+	// that name. Default none.
+	ReferenceHeader string
+	// EffectID is where the answer names the effect, as a JSON Pointer (RFC 6901) such as
+	// "/id" to text or a number. Default none. Two names under one key show that the effect
+	// happened twice.
+	EffectID string
+	// InProgress lists the codes of a 409 that say that an earlier request with the key is
+	// still being processed, besides [CodeKeyInUse].
+	InProgress []string
+	// Already lists the refusals that say that what was asked for is the case already: codes
+	// of the provider such as "already_captured", and statuses such as "http_410". A status
+	// stands for a refusal with or without a code; name "http_404" only if nothing else, such
+	// as a wrong path, can answer with it.
+	Already []string
 }
 
 // Do sends the request for the invocation, with its idempotency key byte for byte and the
 // trace of ctx, and returns the provider's 2xx answer. Every error is a *[tools.Failure]; the package
 // comment lists them. The caller bounds Do with ctx.
 func (c *Client) Do(ctx context.Context, inv tools.Invocation, req Request) (Response, error) {
-	p := &permit{sendBy: inv.SendBy(), now: c.now, body: newCountedBody(req.Body)}
+	p := &permit{sendBy: inv.SendBy(), now: c.now, body: newCountedBody(req.Body), key: inv.IdempotencyKey()}
 	gate := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: p.attach})
 	sent, via, err := c.build(gate, inv, req, p.body)
 	if err != nil {
@@ -111,7 +131,7 @@ func (c *Client) Do(ctx context.Context, inv tools.Invocation, req Request) (Res
 		return Response{}, transportFailure(ctx, p, fmt.Errorf("%s %s: %w", sent.Method, sent.URL.Path, err))
 	}
 	defer resp.Body.Close()
-	return c.answer(resp)
+	return c.answer(resp, req)
 }
 
 // build makes the request and chooses its transport.
@@ -137,21 +157,21 @@ func (c *Client) build(ctx context.Context, inv tools.Invocation, req Request, b
 	for name, values := range c.header {
 		sent.Header[http.CanonicalHeaderKey(name)] = values
 	}
-	sent.Header.Set("User-Agent", "writ")
+	sent.Header.Set("User-Agent", userAgent)
 	sent.Header.Set("Content-Type", "application/json")
 	if req.ContentType != "" {
 		sent.Header.Set("Content-Type", req.ContentType)
 	}
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(sent.Header))
-	if req.KeyHeader == NoKey {
-		return sent, c.via.fresh, nil
-	}
-	keyHeader := req.KeyHeader
-	if keyHeader == "" {
-		keyHeader = DefaultKeyHeader
-	}
-	if inv.IdempotencyKey() == "" {
+	keyHeader := cmp.Or(req.KeyHeader, DefaultKeyHeader)
+	if inv.IdempotencyKey() == "" && (keyHeader != NoKey || req.ReferenceHeader != "") {
 		return nil, nil, errors.New("the invocation has no idempotency key")
+	}
+	if req.ReferenceHeader != "" {
+		sent.Header.Set(req.ReferenceHeader, inv.IdempotencyKey())
+	}
+	if keyHeader == NoKey {
+		return sent, c.via.fresh, nil
 	}
 	sent.Header.Set(keyHeader, inv.IdempotencyKey())
 	return sent, c.via.reusing, nil

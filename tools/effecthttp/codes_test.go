@@ -44,10 +44,10 @@ func TestTheTableOfCodesSaysWhatEveryStatusIsTakenFor(t *testing.T) {
 			continue
 		}
 		resp := &http.Response{StatusCode: status, Status: strconv.Itoa(status), Body: http.NoBody}
-		_, err := client.answer(resp)
+		_, err := client.answer(resp, Request{})
 		wantRow(t, failureOf(t, err))
 	}
 	resp := &http.Response{StatusCode: http.StatusConflict, Body: io.NopCloser(strings.NewReader(`{"error":{"code":"idempotency_key_in_use"}}`))}
-	_, err := client.answer(resp)
+	_, err := client.answer(resp, Request{})
 	wantRow(t, failureOf(t, err))
 }

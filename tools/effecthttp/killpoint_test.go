@@ -3,12 +3,13 @@ package effecthttp
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,15 +34,25 @@ func TestTheKillPointDuringTheCallIsReachedWhenTheRequestHasLeft(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // kills a child that passes the point
 	defer cancel()
+	reached := filepath.Join(t.TempDir(), "reached")
 	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), urlVariable+"="+server.URL,
-		killpoint.EnvPoint+"="+string(killpoint.DuringCall), killpoint.EnvFile+"="+filepath.Join(t.TempDir(), "reached"))
+		killpoint.EnvPoint+"="+string(killpoint.DuringCall), killpoint.EnvFile+"="+reached)
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(child.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-		t.Fatalf("the point was not reached: status %#x, %v", status, err)
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for written := []byte(nil); len(written) == 0; {
+		var err error
+		if written, err = os.ReadFile(reached); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			t.Fatal("the point was not reached")
+		}
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Error(err)

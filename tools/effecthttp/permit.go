@@ -28,6 +28,7 @@ type permit struct {
 	sendBy time.Time
 	now    func() time.Time
 	body   *countedBody // tells when the last of the request has left
+	key    string       // what the request is called at a kill point
 
 	mu        sync.Mutex
 	used      *gatedConn // the connection that may have carried the request
@@ -127,7 +128,7 @@ func (c *gatedConn) Write(b []byte) (int, error) {
 	// httptrace.WroteRequest would come too early: it fires before the last bytes are flushed
 	// to the connection. Here they have left. (Over TLS a last record may still follow.)
 	if err == nil && p.body.left.Load() == 0 {
-		killpoint.Reach(killpoint.DuringCall)
+		killpoint.Reach(killpoint.DuringCall, p.key)
 	}
 	return n, err
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// transports are the two ways to the provider.
+// transports are the ways to the provider.
 type transports struct {
 	// reusing keeps connections alive. A provider may close one just as the next request is
 	// written to it; the outcome is then unknown, and sending again with the same key
@@ -17,6 +17,9 @@ type transports struct {
 	// fresh opens a connection for each request. Requests without a key use it: nobody
 	// can settle an unknown outcome for them, so the race above must not make any.
 	fresh *http.Transport
+	// asking carries lookups. They need no permit, and a connection that an effect left
+	// behind still has that effect's.
+	asking *http.Transport
 }
 
 // newTransports prepares clones of base, or of Go's default transport if base is nil.
@@ -30,7 +33,7 @@ func newTransports(base *http.Transport) (transports, error) {
 	reusing := restrict(base)
 	fresh := restrict(base)
 	fresh.DisableKeepAlives = true
-	return transports{reusing: reusing, fresh: fresh}, nil
+	return transports{reusing: reusing, fresh: fresh, asking: base.Clone()}, nil
 }
 
 func hasDeprecatedDial(t *http.Transport) bool {

@@ -1,12 +1,15 @@
 // Package sample holds the tools that Writ ships for trying it out and that show how a
-// tool is written: three keyed ones and an opaque one against the sandbox provider, and a
-// read.
+// tool is written: five against the sandbox provider, two whose effect is in Writ's own database, and a read.
 //
-//	payments.capture    keyed    capture an authorized payment
-//	payments.refund     keyed    refund a captured payment
-//	documents.delete    keyed    delete a document
-//	notifications.send  opaque   send a message; the provider ignores keys
-//	echo                read     answer with the payload
+//	payments.capture    keyed          capture an authorized payment
+//	payments.refund     keyed          refund a captured payment
+//	documents.delete    keyed          delete a document
+//	transfers.create    reconcilable   send money; the provider ignores keys and can be asked
+//	notifications.send  opaque         send a message; the provider ignores keys
+//	documents.store     transactional  keep a document here
+//	documents.purge     transactional  delete a document that is kept here
+//	echo                read           answer with the payload
 //
-// A payload is what the provider receives, byte for byte.
+// The keyed ones can be looked up as well, which ends the doubt once their key may not be
+// sent again. A payload is what the provider receives, byte for byte.
 package sample

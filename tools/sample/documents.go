@@ -1,6 +1,11 @@
 package sample
 
-var deleteSpec = keyed("documents.delete", "documents", "Delete a document for good: document_id.", deletePayload, nil)
+import "writ/tools"
+
+var deleteSpec = tools.Spec{
+	Name: "documents.delete", Category: "documents", Description: "Delete a document for good: document_id.",
+	InputSchema: deletePayload,
+}
 
 var deleteMembers = members{
 	"document_id": identifier,

@@ -31,5 +31,6 @@ func ExampleTools() {
 	// notifications.send opaque
 	// payments.capture keyed
 	// payments.refund keyed
+	// transfers.create reconcilable
 	// input_schema_violation: payments.capture does not take this payload: /amount: must be a string (a positive decimal in a string, with at most three decimals, such as "129.90")
 }

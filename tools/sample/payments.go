@@ -1,8 +1,15 @@
 package sample
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-var captureSpec = keyed("payments.capture", "payments", "Capture an authorized payment: payment_id, amount, currency.", capturePayload, captureAnswer)
+	"writ/tools"
+)
+
+var captureSpec = tools.Spec{
+	Name: "payments.capture", Category: "payments", Description: "Capture an authorized payment: payment_id, amount, currency.",
+	InputSchema: capturePayload, OutputSchema: captureAnswer, Stake: tools.Stake{Amount: "/amount", Currency: "/currency"},
+}
 
 var captureMembers = members{
 	"payment_id":         identifier,
@@ -28,7 +35,10 @@ var captureAnswer = json.RawMessage(`{
 	}
 }`)
 
-var refundSpec = keyed("payments.refund", "payments", "Refund a captured payment, in whole or in part: payment_id, amount.", refundPayload, nil)
+var refundSpec = tools.Spec{
+	Name: "payments.refund", Category: "payments", Description: "Refund a captured payment, in whole or in part: payment_id, amount.",
+	InputSchema: refundPayload, Stake: tools.Stake{Amount: "/amount", Currency: "/currency"},
+}
 
 var refundMembers = members{
 	"payment_id": identifier,

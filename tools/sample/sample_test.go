@@ -27,6 +27,7 @@ var payloads = map[string]string{
 	"payments.refund":    `{"amount":"29.90","currency":"EUR","payment_id":"pay_1","reason":"returned"}`,
 	"documents.delete":   `{"document_id":"doc/2026/7"}`,
 	"notifications.send": `{"body":"paid","recipient":"ada@example.com","subject":"Invoice 7"}`,
+	"transfers.create":   `{"account_id":"acc_1","amount":"500.00","currency":"EUR"}`,
 	"echo":               `{"anything":[1,2,{"a":null}]}`,
 }
 
@@ -108,7 +109,7 @@ var keyed = []string{"payments.capture", "payments.refund", "documents.delete"}
 func TestEachToolHasItsClass(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	want := map[string]intent.Class{"notifications.send": intent.Opaque, "echo": intent.Read}
+	want := map[string]intent.Class{"notifications.send": intent.Opaque, "echo": intent.Read, "transfers.create": intent.Reconcilable}
 	for _, name := range keyed {
 		want[name] = intent.Keyed
 	}

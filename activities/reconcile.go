@@ -1,0 +1,149 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"writ/intent"
+	"writ/internal/invocation"
+	"writ/internal/killpoint"
+	"writ/outbox"
+	"writ/telemetry"
+	"writ/tools"
+)
+
+// Reconcile asks the provider once what became of the effect, without repeating it, and
+// records what it said. If the rule no longer wants to know, it asks nothing and says where
+// the intent stands.
+func (a *Activities) Reconcile(ctx context.Context, in ReconcileInput) (p Progress, err error) {
+	ctx, span := telemetry.Start(telemetry.WithTraceparent(ctx, in.Traceparent), "writ.reconcile",
+		telemetry.IntentID.String(in.IntentID.String()), telemetry.Tool.String(in.Tool))
+	defer func() {
+		span.SetAttributes(telemetry.Step.String(string(p.Step.Kind)))
+		telemetry.End(span, err)
+	}()
+	defer beat(ctx, time.Duration(in.HeartbeatMS)*time.Millisecond)()
+	reconciler, err := a.reconciler(in.Tool)
+	if err != nil {
+		return Progress{}, err
+	}
+	killpoint.Reach(killpoint.BeforeLookup, in.IntentID.String())
+	grant, err := a.store.BeginLookup(ctx, outbox.LookupRequest{ID: in.IntentID, Version: in.Version, Worker: a.worker})
+	if err != nil {
+		return Progress{}, err
+	}
+	if grant.Number == 0 {
+		return progressOf(grant.Row), nil
+	}
+	killpoint.Reach(killpoint.DuringLookup, in.IntentID.String())
+	found, err := a.ask(ctx, reconciler, grant)
+	if err != nil {
+		return Progress{}, err
+	}
+	killpoint.Reach(killpoint.AfterLookup, in.IntentID.String())
+	return a.recordLookup(ctx, grant.Row, found)
+}
+
+// reconciler returns the tool, or an error that Temporal retries, maybe on another worker.
+func (a *Activities) reconciler(name string) (tools.Reconciler, error) {
+	tool, err := a.hosted(name)
+	if err != nil {
+		return nil, err
+	}
+	reconciler, ok := tool.Tool.(tools.Reconciler)
+	if !ok {
+		return nil, fmt.Errorf("the tool %s cannot be looked up here; start a worker that has it as it was when the intent was sent", name)
+	}
+	return reconciler, nil
+}
+
+// ask calls the tool and says what its finding, its error or its panic shows.
+func (a *Activities) ask(ctx context.Context, reconciler tools.Reconciler, grant outbox.LookupGrant) (outbox.Found, error) {
+	row := grant.Row
+	effectContext, err := contextOf(row)
+	if err != nil {
+		return outbox.Found{}, err
+	}
+	// A lookup has no effect, so it may be interrupted with its activity.
+	ctx, cancel := context.WithTimeout(ctx, row.Rules.Timeout)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	inquiry := invocation.NewInquiry(invocation.Question{
+		Tool: row.Tool, Payload: grant.Payload, Context: effectContext, IdempotencyKey: row.IdempotencyKey,
+		FirstSentAt: row.FirstSentAt, Deadline: deadline,
+	})
+	answers := make(chan outbox.Found, 1)
+	go func() {
+		found := outbox.Found{Number: grant.Number, Finding: intent.Unclear, Code: CodeGoexit}
+		defer func() { answers <- found }()
+		found = a.findingOf(grant, func() (tools.Finding, error) { return reconciler.Reconcile(ctx, inquiry) })
+	}()
+	select {
+	case found := <-answers:
+		return found, nil
+	case <-ctx.Done():
+		return outbox.Found{Number: grant.Number, Finding: intent.Unclear, Code: CodeDeadlineExceeded,
+			Message: "the lookup did not answer in time"}, nil
+	}
+}
+
+func (a *Activities) findingOf(grant outbox.LookupGrant, ask func() (tools.Finding, error)) (found outbox.Found) {
+	found = outbox.Found{Number: grant.Number, Finding: intent.Unclear}
+	defer func() {
+		if p := recover(); p != nil {
+			found.Code, found.Message = CodePanic, storable(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()), 2000)
+		}
+	}()
+	finding, err := ask()
+	var f *tools.Failure
+	switch {
+	case errors.As(err, &f):
+		found.Code, found.Message = storable(f.Code, 64), storable(f.Error(), 2000)
+		found.RetryAfterMS = f.RetryAfter.Milliseconds()
+		return found
+	case err != nil:
+		found.Code, found.Message = tools.CodeToolError, storable(err.Error(), 2000)
+		return found
+	case !finding.Found:
+		found.Finding = intent.Absent
+		return found
+	}
+	found.Finding, found.Effects = intent.Found, max(finding.Effects, 0)
+	found.EffectID = storable(finding.Result.EffectID, maxEffectID)
+	if len(finding.Result.Body) > 0 {
+		ev := outbox.Evidence{}
+		run{salt: grant.Row.Salt, maxResult: a.maxResult}.keep(&ev, finding.Result)
+		found.MediaType, found.Result, found.ResultRef = ev.MediaType, ev.Result, ev.ResultRef
+		found.Code, found.Message = ev.Code, ev.Message
+	}
+	return found
+}
+
+// recordLookup writes what was found. If the database does not answer, the lookup counts as
+// one without an answer, and the rule asks again.
+func (a *Activities) recordLookup(ctx context.Context, row outbox.Row, found outbox.Found) (Progress, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupRecordTimeout)
+	defer cancel()
+	row, err := retryDatabase(ctx, func() (outbox.Row, error) { return a.store.RecordLookup(ctx, row.ID, found, Seal) })
+	if err != nil {
+		return Progress{}, err
+	}
+	a.alarm(row)
+	return progressOf(row), nil
+}
+
+// lookupRecordTimeout is how long recording a lookup's answer is tried.
+const lookupRecordTimeout = 10 * time.Second
+
+// alarm tells whoever watches the logs and the metrics that the evidence says something about
+// an intent that a person has to look at.
+func (a *Activities) alarm(row outbox.Row) {
+	if row.Amendment == 0 {
+		return
+	}
+	telemetry.CountAlert(row.Alert)
+	a.log.Error("evidence speaks against the end of an intent; see `writ doubt`", "intent_id", row.ID.String(), "state", row.State, "alert", row.Alert)
+}

@@ -1,0 +1,231 @@
+package writ
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"writ/intent"
+	"writ/outbox"
+)
+
+// DoubtFilter says which of the intents that somebody has to look at are listed; its zero value
+// lists all.
+type DoubtFilter = outbox.DoubtFilter
+
+// DoubtPage is a part of the inbox of what somebody has to look at.
+type DoubtPage struct {
+	// Doubts are ordered by the creation of the intent, oldest first.
+	Doubts []Doubt `json:"doubts"`
+	// Next is the After of the next page; empty if this is the last one.
+	Next string `json:"next,omitempty"`
+}
+
+// Doubt is an intent that is in doubt, or whose end something speaks against, with what a
+// person needs to find out what happened.
+type Doubt struct {
+	// Intent holds the evidence: attempts, lookups and decisions.
+	Intent Intent `json:"intent"`
+	// Since is when the first request was allowed whose outcome is open, or when the evidence
+	// came that raised the alert.
+	Since time.Time `json:"since"`
+	// AgeMS is how long ago that was by the database's clock, in milliseconds.
+	AgeMS int64 `json:"age_ms"`
+	// Reason is why the intent is in doubt, one of package intent's Reason constants; empty if
+	// it is not, or goes on by itself. An alert is on the intent.
+	Reason string `json:"reason,omitempty"`
+	// Stake is what the tool's spec says is at stake; nil if it does not, or the payload has
+	// no such member.
+	Stake *Stake `json:"stake,omitempty"`
+	// LastLookup is the last question to the provider and its answer; nil: nobody has asked.
+	LastLookup *Lookup `json:"last_lookup,omitempty"`
+	// CanInquire says that [Client.Inquire] has the provider asked.
+	CanInquire bool `json:"can_inquire"`
+	// Ask is what to ask the provider, in words.
+	Ask string `json:"ask"`
+}
+
+// Stake is what of an action is at stake while its outcome is open.
+type Stake struct {
+	// Amount is the number or text of the payload, digit for digit.
+	Amount   string `json:"amount"`
+	Currency string `json:"currency,omitempty"`
+}
+
+// Doubt returns a page of the intents that are in doubt or have an alert, oldest first. It does
+// not need Temporal. A filter that cannot be used is refused before any I/O, with code
+// invalid_filter, invalid_cursor or invalid_name.
+func (c *Client) Doubt(ctx context.Context, f DoubtFilter) (DoubtPage, error) {
+	page, err := c.store.Doubt(ctx, f)
+	if err != nil {
+		return DoubtPage{}, err
+	}
+	list := DoubtPage{Doubts: make([]Doubt, len(page.Rows)), Next: page.Next}
+	stakes := map[string]stakeOf{} // of tools
+	for i, row := range page.Rows {
+		stake, known := stakes[row.Tool]
+		if !known {
+			if stake, err = c.stakeOf(ctx, row.Tool); err != nil {
+				return DoubtPage{}, err
+			}
+			stakes[row.Tool] = stake
+		}
+		v, err := c.view(ctx, row)
+		if err != nil {
+			return DoubtPage{}, err
+		}
+		list.Doubts[i] = doubtOf(row, v, stake)
+	}
+	return list, nil
+}
+
+func doubtOf(row outbox.Row, v Intent, stake stakeOf) Doubt {
+	d := Doubt{
+		Intent: v, Since: doubtfulSince(row), Reason: row.ParkedFor(), Stake: stake.in(v.Payload),
+		CanInquire: row.State == intent.InDoubt && row.Rules.Lookup, Ask: question(row),
+	}
+	d.AgeMS = row.ReadAt.Sub(d.Since).Milliseconds()
+	if last := len(v.Lookups) - 1; last >= 0 {
+		d.LastLookup = &v.Lookups[last]
+	}
+	return d
+}
+
+// doubtfulSince is Doubt.Since.
+func doubtfulSince(row outbox.Row) time.Time {
+	if open, ok := row.OpenAttempt(); ok && row.State == intent.InDoubt {
+		return open.ClaimedAt
+	}
+	since := row.EndedAt
+	for _, a := range row.Attempts {
+		since = later(since, a.EvidenceAt)
+	}
+	for _, l := range row.Lookups {
+		since = later(since, l.AnsweredAt)
+	}
+	return since
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// question is what to ask the provider: for each key that was sent and whose outcome is open, or
+// what it did at the time, if it knows no keys.
+func question(row outbox.Row) string {
+	provider := row.Rules.Provider
+	if provider == "" {
+		provider = "the provider of " + row.Tool
+	}
+	switch row.Rules.Class {
+	case intent.Keyed, intent.Reconcilable:
+		return fmt.Sprintf("ask %s for idempotency key %s", provider, strings.Join(openKeys(row), " and "))
+	case intent.Opaque, intent.Read, intent.Transactional:
+	}
+	at := row.FirstSentAt
+	if open, ok := row.OpenAttempt(); ok {
+		at = open.ClaimedAt
+	}
+	return fmt.Sprintf("ask %s what it did at %s", provider, at.UTC().Format(time.RFC3339))
+}
+
+// openKeys are the keys under which something may have happened. What an earlier generation used
+// is derived as it was then.
+func openKeys(row outbox.Row) []string {
+	var keys []string
+	generation := 0
+	for _, a := range row.Attempts {
+		if a.Outcome == intent.NotApplied || a.Generation == generation {
+			continue
+		}
+		generation = a.Generation
+		key := row.IdempotencyKey
+		if generation != row.Generation {
+			key = intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, generation)
+		}
+		keys = append(keys, string(key))
+	}
+	if len(keys) == 0 {
+		return []string{string(row.IdempotencyKey)}
+	}
+	return keys
+}
+
+// stakeOf says where a tool's payload names what is at stake.
+type stakeOf struct{ amount, currency string }
+
+// stakeOf reads it from the spec in force. Of a tool that nobody publishes nothing is known.
+func (c *Client) stakeOf(ctx context.Context, tool string) (stakeOf, error) {
+	spec, err := c.Tool(ctx, tool)
+	if intent.CodeOf(err) == intent.CodeUnknownTool {
+		return stakeOf{}, nil
+	}
+	return stakeOf{spec.StakeAmount, spec.StakeCurrency}, err
+}
+
+func (s stakeOf) in(payload []byte) *Stake {
+	if s.amount == "" {
+		return nil
+	}
+	stake := Stake{Amount: member(payload, s.amount)}
+	if stake.Amount == "" {
+		return nil
+	}
+	if s.currency != "" {
+		stake.Currency = member(payload, s.currency)
+	}
+	return &stake
+}
+
+// member returns the text or the number that a JSON Pointer (RFC 6901) names in a document, a
+// number digit for digit; empty if there is none.
+func member(document []byte, pointer string) string {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return ""
+	}
+	unescaped := strings.NewReplacer("~1", "/", "~0", "~") // section 4; it scans once, so ~01 is ~1
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		switch inside := value.(type) {
+		case map[string]any:
+			value = inside[unescaped.Replace(token)]
+		case []any:
+			at, err := strconv.ParseUint(token, 10, 31)
+			if err != nil || at >= uint64(len(inside)) || strconv.FormatUint(at, 10) != token {
+				return ""
+			}
+			value = inside[at]
+		default:
+			return ""
+		}
+	}
+	switch found := value.(type) {
+	case string:
+		return found
+	case json.Number:
+		return found.String()
+	}
+	return ""
+}
+
+// Acknowledge takes the alert of an intent away once somebody has dealt with it. Its end, its
+// evidence and its receipts stay. The error has code no_alert if there is none.
+func (c *Client) Acknowledge(ctx context.Context, id intent.ID, by Decider) (Intent, error) {
+	if err := by.check(); err != nil {
+		return Intent{}, err
+	}
+	row, err := c.store.Acknowledge(ctx, id, outbox.Decider(by))
+	if err != nil {
+		return Intent{}, err
+	}
+	return c.view(ctx, row)
+}

@@ -1,0 +1,236 @@
+package integration
+
+import (
+	"slices"
+	"testing"
+
+	"writ/intent"
+	"writ/internal/killpoint"
+	"writ/internal/sandbox"
+	"writ/tools"
+)
+
+// The fault matrix is every class of effect, killed at every point, under every answer of
+// its provider. It is three lists and two rules: end says what must come of a cell, and
+// vacuous which cells show nothing that another one does not show. The judges are the
+// provider's ledger and the table of the transactional tool, never Writ's own word.
+
+// promise is what becomes of an effect whose outcome is unknown: the middle column of the
+// table of guarantees.
+type promise string
+
+const (
+	runAgain  promise = "run again"                           // nothing outside can have happened twice
+	sendAgain promise = "send again with the same key"        // the provider performs a key once
+	lookUp    promise = "look up, and send again if absent"   // the provider tells
+	park      promise = "park in doubt, and never send again" // a person tells
+)
+
+// class is one row of the table of guarantees.
+type class struct {
+	tool string
+	// declared is the tool, under its own name and with the limits of the matrix.
+	declared declaration
+	unknown  promise
+	// where the effect happens.
+	where place
+	// storesErrors says that the provider answers a key with the error that it had for it.
+	storesErrors bool
+}
+
+// place is where a tool's effect happens.
+type place string
+
+const (
+	nowhere  place = "nowhere"           // a read
+	database place = "Writ's database"   // in the transaction that ends the intent
+	provided place = "with the provider" // the ledger knows
+)
+
+// classes is the table of guarantees. Each of them ends with one effect, or with none if the
+// provider has refused; what is parked has at most one.
+var classes = []class{
+	{tool: "matrix.read", declared: readTool, unknown: runAgain, where: nowhere},
+	{tool: "matrix.transactional", declared: transactionalTool, unknown: runAgain, where: database},
+	{tool: "matrix.keyed", declared: captureTool(tools.KeyContract{Remembers: tools.WindowForever}, !lookups), unknown: sendAgain, where: provided},
+	// An attempt may take as long as the key is remembered, so that a second one never fits.
+	{tool: "matrix.keyed_window_passed", declared: captureTool(tools.KeyContract{Remembers: tools.Window(matrixTimeout)}, !lookups), unknown: park, where: provided},
+	{tool: "matrix.keyed_window_unknown", declared: captureTool(tools.KeyContract{Remembers: tools.WindowUnknown}, !lookups), unknown: park, where: provided},
+	{tool: "matrix.keyed_window_passed_looked_up", declared: captureTool(tools.KeyContract{Remembers: tools.Window(matrixTimeout)}, lookups), unknown: lookUp, where: provided},
+	{tool: "matrix.keyed_window_unknown_looked_up", declared: captureTool(tools.KeyContract{Remembers: tools.WindowUnknown}, lookups), unknown: lookUp, where: provided},
+	{tool: "matrix.keyed_stored_errors", declared: captureTool(tools.KeyContract{Remembers: tools.WindowForever, ReplaysErrors: true}, lookups), unknown: sendAgain, where: provided, storesErrors: true},
+	{tool: "matrix.reconcilable", declared: sampleTool("transfers.create"), unknown: lookUp, where: provided},
+	{tool: "matrix.opaque", declared: sampleTool("notifications.send"), unknown: park, where: provided},
+}
+
+// reply is what becomes of the first request of a cell. Every later one is answered as
+// usual.
+type reply struct {
+	name string
+	// fault makes the provider answer so; empty for the usual answer.
+	fault sandbox.Fault
+	// acts says that the effect happens.
+	acts bool
+	// says is what is known of the effect by whoever reads the answer.
+	says intent.Outcome
+	// final says that the answer forbids to try again.
+	final bool
+	// hangs says that there is no answer while the worker lives.
+	hangs bool
+	// stored says that the provider keeps the answer for the key although it is an error.
+	stored bool
+}
+
+var replies = []reply{
+	{name: "success", acts: true, says: intent.Applied},
+	{name: "act_then_drop", fault: sandbox.Fault{Fault: sandbox.FaultDropAfterAct}, acts: true, says: intent.Unknown},
+	{name: "drop", fault: sandbox.Fault{Fault: sandbox.FaultDropBeforeAct}, says: intent.Unknown},
+	{name: "act_then_504", fault: sandbox.Fault{Fault: sandbox.FaultGatewayTimeoutAfterAct}, acts: true, says: intent.Unknown},
+	{name: "504", fault: sandbox.Fault{Fault: sandbox.FaultGatewayTimeout}, says: intent.Unknown},
+	{name: "act_then_500", fault: sandbox.Fault{Fault: sandbox.FaultErrorAfterAct}, acts: true, says: intent.Unknown},
+	{name: "broken_body", fault: sandbox.Fault{Fault: sandbox.FaultBrokenBody}, acts: true, says: intent.Applied},
+	{name: "429", fault: sandbox.Fault{Fault: sandbox.FaultRateLimit}, says: intent.NotApplied},
+	{name: "402", fault: sandbox.Fault{Fault: sandbox.FaultRefuse}, says: intent.NotApplied, final: true},
+	{name: "stored_500", fault: sandbox.Fault{Fault: sandbox.FaultStoredError}, says: intent.Unknown, stored: true},
+	{name: "act_then_stored_500", fault: sandbox.Fault{Fault: sandbox.FaultErrorStoredAfterAct}, acts: true, says: intent.Unknown, stored: true},
+	{name: "stored_402", fault: sandbox.Fault{Fault: sandbox.FaultStoredError, Status: 402, Code: sandbox.CodeCardDeclined}, says: intent.NotApplied, final: true, stored: true},
+	{name: "hang", fault: sandbox.Fault{Fault: sandbox.FaultHangBeforeAct}, says: intent.Unknown, hangs: true},
+	{name: "act_then_hang", fault: sandbox.Fault{Fault: sandbox.FaultHangAfterAct}, acts: true, says: intent.Unknown, hangs: true},
+}
+
+// sameWord reports whether both answers tell the same to a tool that has no provider.
+func (r reply) sameWord(other reply) bool { return r.says == other.says && r.final == other.final }
+
+// undisturbed, as a point, is a worker that is not killed.
+const undisturbed killpoint.Point = "undisturbed"
+
+// cell is one combination of the matrix.
+type cell struct {
+	class  class
+	point  killpoint.Point
+	answer reply
+}
+
+func (c cell) name() string { return c.class.tool + "/" + string(c.point) + "/" + c.answer.name }
+
+// claimed reports whether the first attempt was granted when the worker died, sent whether
+// its request had left, and recorded whether what it knew of the effect was.
+func (c cell) claimed() bool { return reached(c.point, killpoint.BeforeSend) }
+func (c cell) sent() bool    { return reached(c.point, killpoint.DuringCall) }
+func (c cell) recorded() bool {
+	return reached(c.point, killpoint.AfterTransaction) && c.point != killpoint.BeforeEvidence
+}
+
+// reached reports whether whoever is at a point has reached, or passed, another.
+func reached(at, other killpoint.Point) bool {
+	return slices.Index(killpoint.Points, at) >= slices.Index(killpoint.Points, other)
+}
+
+// open reports whether what the first attempt did was unknown when the worker was gone, or
+// will be when the next worker has made it.
+func (c cell) open() bool {
+	return c.claimed() && !c.recorded() || c.answer.says == intent.Unknown
+}
+
+// end is how a cell must end: the state, and how often the effect has happened.
+func (c cell) end() (state intent.State, effects int) {
+	switch {
+	case c.open() && c.class.unknown == park:
+		state = intent.InDoubt
+		if c.answer.acts && (c.sent() || !c.claimed()) {
+			effects = 1
+		}
+	case c.answer.final && (!c.open() || c.answer.stored): // a stored refusal speaks of the first request, too
+		state = intent.Failed
+	default:
+		state, effects = intent.Completed, 1
+	}
+	if c.class.where == nowhere {
+		effects = 0
+	}
+	return state, effects
+}
+
+// vacuous says why a cell shows nothing that another one does not show; empty if it does.
+func (c cell) vacuous() string {
+	inTransaction := c.point == killpoint.InTransaction || c.point == killpoint.AfterTransaction
+	usual := c.answer.name == replies[0].name
+	switch {
+	case inTransaction && c.class.where != database:
+		return "the tool has no transaction"
+	case c.point == killpoint.DuringCall && c.class.where != provided:
+		return "the tool calls nobody"
+	case c.class.where != provided && c.answer.name != replies[slices.IndexFunc(replies, c.answer.sameWord)].name:
+		return "the tool has no provider, and an earlier answer says the same"
+	case c.answer.stored && !c.class.storesErrors:
+		return "the provider stores no errors"
+	case c.answer.hangs != (c.point == killpoint.DuringCall):
+		return "a request that hangs differs from a lost answer only while its worker lives, and then nothing else of it does"
+	case c.point != undisturbed && !c.claimed() && !usual:
+		return "nothing was sent, so the next worker meets the answer as an undisturbed one does"
+	case c.point == killpoint.BeforeSend && c.class.unknown == park && !usual:
+		return "nothing was sent and nothing will be, so nothing is answered"
+	case c.point == killpoint.AfterTransaction && c.answer.says != intent.Applied:
+		return "a transaction that failed is not committed"
+	case reached(c.point, killpoint.BeforeEvidence) && c.class.where == database && c.answer.says == intent.Applied:
+		return "the transaction that made the effect has recorded and ended everything"
+	case c.looksUp() && !(c.answer.says == intent.Unknown && (c.class.unknown == lookUp || c.class.storesErrors)):
+		return "nothing is looked up"
+	}
+	return ""
+}
+
+// looksUp reports whether the point lies in a lookup.
+func (c cell) looksUp() bool {
+	return reached(c.point, killpoint.BeforeLookup) && !reached(c.point, killpoint.BeforeJournal)
+}
+
+// cellsAt lists the cells of a point that show something.
+func cellsAt(point killpoint.Point) (cells []cell) {
+	for _, class := range classes {
+		for _, reply := range replies {
+			if c := (cell{class, point, reply}); c.vacuous() == "" {
+				cells = append(cells, c)
+			}
+		}
+	}
+	return cells
+}
+
+func TestEveryClassEndsAsItPromisesWhereverItsWorkerIsKilledAndWhateverIsAnswered(t *testing.T) {
+	t.Parallel()
+	for _, point := range append([]killpoint.Point{undisturbed}, killpoint.Points...) {
+		t.Run(string(point), func(t *testing.T) {
+			t.Parallel()
+			newMatrixPoint(t, point).test(t)
+		})
+	}
+}
+
+func TestTheMatrixHasEveryClassPointAndAnswer(t *testing.T) {
+	t.Parallel()
+	have := map[any]bool{}
+	total := 0
+	for _, point := range append([]killpoint.Point{undisturbed}, killpoint.Points...) {
+		for _, c := range cellsAt(point) {
+			have[c.class.tool], have[point], have[c.answer.name] = true, true, true
+			total++
+		}
+	}
+	for _, class := range classes {
+		if !have[class.tool] {
+			t.Errorf("no cell has the class %s", class.tool)
+		}
+	}
+	for _, point := range killpoint.Points {
+		if !have[point] {
+			t.Errorf("no cell is killed at %s", point)
+		}
+	}
+	for _, reply := range replies {
+		if !have[reply.name] {
+			t.Errorf("no cell is answered with %s", reply.name)
+		}
+	}
+	t.Logf("%d cells", total)
+}

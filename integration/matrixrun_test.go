@@ -1,0 +1,224 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"writ"
+	"writ/intent"
+	"writ/internal/killpoint"
+	"writ/internal/sandbox"
+	"writ/receipts"
+)
+
+// matrixPoint runs all cells of one kill point in one world: they meet at the point, one
+// SIGKILL ends their worker, and another worker ends them all.
+type matrixPoint struct {
+	*world
+	point  killpoint.Point
+	cells  []cell
+	client *writ.Client
+}
+
+func newMatrixPoint(t *testing.T, point killpoint.Point) *matrixPoint {
+	t.Helper()
+	m := &matrixPoint{world: newWorld(t), point: point, cells: cellsAt(point)}
+	if len(m.cells) == 0 {
+		t.Fatalf("no cell shows anything at %s", point)
+	}
+	m.client = m.dial(t)
+	query(t, m.database, matrixTable)
+	for _, c := range m.cells {
+		if fault := c.answer.fault; fault.Fault != "" && c.class.where == provided {
+			fault.MatchBody = `"` + c.mark() + `"`
+			m.provider.fault(t, fault)
+		}
+	}
+	return m
+}
+
+func (m *matrixPoint) test(t *testing.T) {
+	began := time.Now()
+	trap := newAmbush(t, m.point)
+	doomed := m.startMatrixWorker(t, trap.environment()...)
+	submitted := m.submit(t)
+	if m.point == undisturbed {
+		m.awaitRest(t, submitted)
+	} else {
+		trap.await(t, len(m.cells))
+		if m.point == killpoint.DuringCall {
+			m.provider.await(t, sandbox.StateHanging, len(m.cells)) // what acts before it hangs has acted
+		}
+		if met := time.Since(began); met > matrixTimeout {
+			t.Errorf("the cells took %s to meet, which is longer than an attempt may last, so some were not at the point when the worker died", met)
+		}
+		doomed.kill()
+		m.startMatrixWorker(t)
+		m.awaitRest(t, submitted)
+	}
+	progress("fault matrix: %d cells at %s rest after %.0f s", len(m.cells), m.point, time.Since(began).Seconds())
+	ledger, err := m.provider.Ledger(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range m.cells {
+		for _, wrong := range m.judge(t, c, ledger) {
+			t.Errorf("%s: %s", c.name(), wrong)
+		}
+	}
+}
+
+// startMatrixWorker starts this test program as a worker.
+func (m *matrixPoint) startMatrixWorker(t *testing.T, environment ...string) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment = append(append(m.environment(), matrixVariable+"=1"), environment...)
+	// Transactions that meet at a point keep their connections.
+	environment = append(environment, "DATABASE_URL="+m.database+"&pool_max_conns=20")
+	p := start(t, "matrix worker", self, environment)
+	if _, err := p.readyLine(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// mark names the cell in the payload, so that the provider and the judge know it.
+func (c cell) mark() string {
+	return strings.NewReplacer("/", ":", "matrix.", "").Replace(c.name())
+}
+
+func (c cell) request(tenant string) (writ.Request, error) {
+	payload, err := json.Marshal(matrixPayload{
+		PaymentID: c.mark(), AccountID: c.mark(), Recipient: c.mark(), Amount: "29.90", Currency: "EUR", Body: "hello",
+		Says: c.answer.says, Final: c.answer.final,
+	})
+	return writ.Request{Tool: c.class.tool, Payload: payload, RequestKey: c.mark(), Tenant: tenant, Principal: "shop"}, err
+}
+
+func (m *matrixPoint) id(c cell) intent.ID {
+	return intent.IntentID(m.name, intent.RequestKey(c.mark()))
+}
+
+// submit asks for every cell at once, detached. What is returned waits until all of them were
+// accepted, which may need the second worker.
+func (m *matrixPoint) submit(t *testing.T) (accepted func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
+	var all sync.WaitGroup
+	refused := make([]error, len(m.cells))
+	for i, c := range m.cells {
+		request, err := c.request(m.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() { _, refused[i] = m.client.Submit(ctx, request) })
+	}
+	t.Cleanup(func() { cancel(); all.Wait() })
+	return func() error { all.Wait(); return errors.Join(refused...) }
+}
+
+// awaitRest returns when every cell was accepted and has ended or is in doubt.
+func (m *matrixPoint) awaitRest(t *testing.T, accepted func() error) {
+	t.Helper()
+	if err := accepted(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range m.cells {
+		eventually(t, c.name()+" rests", func(ctx context.Context) error {
+			got, err := m.client.Get(ctx, m.id(c))
+			if err == nil && !got.State.Ended() && got.State != intent.InDoubt {
+				err = fmt.Errorf("it is %s, and next is %+v; attempts: %+v", got.State, got.Next, got.Attempts)
+			}
+			return err
+		})
+	}
+}
+
+// judge compares how a cell has ended with what the table promises, and with the rules that
+// hold for every cell.
+func (m *matrixPoint) judge(t *testing.T, c cell, ledger []sandbox.Entry) (wrong []string) {
+	t.Helper()
+	state, effects := c.end()
+	got, err := m.client.Get(t.Context(), m.id(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	complain := func(format string, arguments ...any) { wrong = append(wrong, fmt.Sprintf(format, arguments...)) }
+	if got.State != state {
+		complain("it is %s, want %s", got.State, state)
+	}
+	happened := m.happened(t, c, ledger)
+	if happened != effects {
+		complain("the effect happened %d times, want %d", happened, effects)
+	}
+	unknown := 0
+	for i, a := range got.Attempts {
+		if a.Outcome == intent.Applied || a.Outcome == intent.NotApplied {
+			continue
+		}
+		unknown++
+		if c.class.unknown == park && i < len(got.Attempts)-1 {
+			complain("attempt %d was sent although what attempt %d did is unknown", i+2, i+1)
+		}
+	}
+	if got.State == intent.InDoubt && (c.class.unknown != park || unknown != 1) {
+		complain("it is in doubt about %d attempts", unknown)
+	}
+	if why := m.contradiction(t, c, got, happened); why != "" {
+		complain("%s", why)
+	}
+	if len(wrong) > 0 {
+		complain("next: %+v, attempts: %+v", got.Next, got.Attempts)
+	}
+	return wrong
+}
+
+// happened counts the effects of a cell where they happen.
+func (m *matrixPoint) happened(t *testing.T, c cell, ledger []sandbox.Entry) (count int) {
+	t.Helper()
+	for _, e := range ledger {
+		if strings.Contains(string(e.Body), `"`+c.mark()+`"`) {
+			count++
+		}
+	}
+	if c.class.where == database {
+		query(t, m.database, `SELECT count(*) FROM matrix_effects WHERE mark = '`+c.mark()+`'`, &count)
+	}
+	return count
+}
+
+// contradiction says what of the receipt is not as the judge knows it. An intent that ended,
+// and only one that ended, has one.
+func (m *matrixPoint) contradiction(t *testing.T, c cell, got writ.Intent, happened int) string {
+	t.Helper()
+	raw, err := m.client.Receipt(t.Context(), got.ID)
+	if !got.State.Ended() {
+		if intent.CodeOf(err) != intent.CodeReceiptNotFound {
+			return fmt.Sprintf("asked for the receipt of an intent that is %s: %s, %v", got.State, raw, err)
+		}
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := receipts.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied := happened > 0 || c.class.where == nowhere && got.State == intent.Completed
+	if r.State != got.State || (r.Outcome == intent.Applied) != applied || len(r.Attempts) != len(got.Attempts) {
+		return fmt.Sprintf("the receipt says %s, %s after %d attempts; the intent is %s, the effect happened %d times, there were %d attempts",
+			r.State, r.Outcome, len(r.Attempts), got.State, happened, len(got.Attempts))
+	}
+	return ""
+}

@@ -1,0 +1,261 @@
+package intent
+
+import "time"
+
+// survey is what matters of everything that is known of an intent.
+type survey struct {
+	// applied says that the effect happened, in any generation: late success of an old one
+	// blocks every later one. why is the reason.
+	applied bool
+	why     string
+	// twice says that more than one effect is known.
+	twice bool
+	total int // attempts of all generations
+	// made counts the attempts since the budget began, and spent those of them that count
+	// against it.
+	made, spent int
+	// open counts the attempts that may have had their effect, and openOld those of them
+	// that were sent under the key of an earlier generation.
+	open, openOld int
+	// uncertain counts the attempts of which nothing but a lookup or a person said that they
+	// had no effect, and those that are open.
+	uncertain int
+	// unanswered says that an open attempt has no evidence at all, and leaseEnd is when the
+	// last of those must have stopped.
+	unanswered bool
+	leaseEnd   time.Time
+	// settledAt is when a lookup that finds nothing may be trusted.
+	settledAt time.Time
+	// replayed says that the provider answers this generation's key with an error that it has
+	// stored, and refused that it may have stored one.
+	replayed, refused bool
+	// resolved says that a person said that nothing happened under the generation's key, and
+	// cancelled that one stopped the intent.
+	resolved, cancelled bool
+	// budgetFrom is when the budget of attempts began, and askFrom that of lookups.
+	budgetFrom, askFrom time.Time
+	// lookups counts the lookups since askFrom, and asked is the last of them.
+	lookups int
+	asked   *Lookup
+	// last is the attempt with the highest number, and lastOfKey that of the generation.
+	last, lastOfKey *Attempt
+}
+
+func (r Record) survey() survey {
+	var s survey
+	resolvedApplied := r.readDecisions(&s)
+	for i := range r.Attempts {
+		r.readAttempt(&s, &r.Attempts[i])
+	}
+	r.readLookups(&s)
+	if resolvedApplied {
+		s.apply(ReasonResolvedApplied) // unless something shows it
+	}
+	s.twice = r.effects() > 1
+	return s
+}
+
+func (r Record) readDecisions(s *survey) (resolvedApplied bool) {
+	for _, d := range r.Decisions {
+		switch d.Kind {
+		case ResolveApplied:
+			resolvedApplied = true
+		case ResolveNotApplied:
+			s.resolved = d.Generation == r.Generation
+		case Cancel:
+			s.cancelled = true
+		case Retry, Reissue:
+			s.budgetFrom, s.askFrom = latest(s.budgetFrom, d.At), latest(s.askFrom, d.At)
+			s.cancelled = false // a person let it go on
+		case Inquire:
+			s.askFrom = latest(s.askFrom, d.At)
+		case Confirm, Deny, Acknowledge:
+		}
+	}
+	return resolvedApplied
+}
+
+func (s *survey) apply(why string) {
+	if !s.applied {
+		s.applied, s.why = true, why
+	}
+}
+
+func (r Record) readAttempt(s *survey, a *Attempt) {
+	s.total++
+	if !a.ClaimedAt.Before(s.budgetFrom) {
+		s.made++
+		if !a.InProgress {
+			s.spent++
+		}
+	}
+	s.askFrom = latest(s.askFrom, a.ClaimedAt)
+	s.last = a
+	if a.Generation == r.Generation {
+		s.lastOfKey = a
+		s.replayed = s.replayed || a.Stored && a.Outcome != Applied
+		s.refused = s.refused || a.mayBeStored()
+	}
+	if a.Outcome == Applied {
+		s.apply(ReasonApplied)
+	}
+	if a.Already && s.uncertain > 0 {
+		s.apply(ReasonAlready) // by an earlier attempt
+	}
+	if a.Outcome != Applied && a.Outcome != NotApplied && r.Rules.Class.leavesDoubt() {
+		r.readOpen(s, a)
+	}
+}
+
+// mayBeStored reports whether the attempt's answer may be an error that a provider stores
+// under its key. One that asks for a wait is none.
+func (a Attempt) mayBeStored() bool {
+	return a.Outcome == Unknown || a.Outcome == NotApplied && !a.InProgress && a.RetryAfter == 0
+}
+
+// readOpen reads an attempt whose own evidence leaves open what it did.
+func (r Record) readOpen(s *survey, a *Attempt) {
+	cleared := r.clears(a)
+	if cleared != clearedByProvider {
+		s.uncertain++
+	}
+	if cleared != notCleared {
+		return
+	}
+	s.open++
+	if a.Generation != r.Generation {
+		s.openOld++
+	}
+	s.settledAt = latest(s.settledAt, a.LeaseUntil.Add(r.Rules.SettleDelay))
+	if a.Outcome == "" {
+		s.unanswered = true
+		s.leaseEnd = latest(s.leaseEnd, a.LeaseUntil)
+	}
+}
+
+// leavesDoubt reports whether an attempt without a certain answer may have had an effect that
+// nobody knows of. A read has none, and that of a transactional tool is there if and only if
+// the intent has ended with it.
+func (c Class) leavesDoubt() bool {
+	switch c {
+	case Read, Transactional:
+		return false
+	case Keyed, Reconcilable, Opaque:
+		return true
+	}
+	return true
+}
+
+// clearing is what shows of an attempt without a definite answer that it had no effect.
+type clearing int
+
+const (
+	notCleared clearing = iota
+	// clearedByWord: a person said so, or a lookup found nothing. Both can be mistaken.
+	clearedByWord
+	// clearedByProvider: the provider has stored for the key that its first request failed.
+	clearedByProvider
+)
+
+// clears derives what later evidence says of an attempt, and leaves the attempt's own
+// evidence as it is, so that a late answer can still speak against it.
+func (r Record) clears(a *Attempt) clearing {
+	for _, b := range r.Attempts {
+		// Without that contract a refusal speaks only for its own request.
+		if r.Rules.ReplaysErrors && b.Stored && b.Outcome == NotApplied && b.Generation == a.Generation {
+			return clearedByProvider
+		}
+	}
+	for _, d := range r.Decisions {
+		if d.Kind == ResolveNotApplied && d.Generation >= a.Generation {
+			return clearedByWord
+		}
+	}
+	trusted := a.LeaseUntil.Add(r.Rules.SettleDelay)
+	for _, l := range r.Lookups {
+		if l.Finding == Absent && l.Generation == a.Generation && !l.AskedAt.Before(trusted) {
+			return clearedByWord
+		}
+	}
+	return notCleared
+}
+
+func (r Record) readLookups(s *survey) {
+	for i := range r.Lookups {
+		l := &r.Lookups[i]
+		if l.Finding == Found {
+			s.apply(ReasonFound)
+		}
+		if !l.AskedAt.Before(s.askFrom) {
+			s.lookups++
+			s.asked = l
+		}
+	}
+}
+
+// effects counts the effects that are known to be different ones: those with different names,
+// those under different keys, and those that a provider counts itself.
+func (r Record) effects() int {
+	count := 0
+	names, generations := map[string]bool{}, map[int]bool{}
+	seen := func(generation int, name string) {
+		generations[generation] = true
+		if name != "" {
+			names[name] = true
+		}
+	}
+	for _, a := range r.Attempts {
+		if a.Outcome == Applied && r.Rules.Class != Read {
+			seen(a.Generation, a.EffectID)
+		}
+	}
+	for _, l := range r.Lookups {
+		if l.Finding == Found {
+			seen(l.Generation, l.EffectID)
+			count = max(count, l.Effects)
+		}
+	}
+	return max(count, len(names), len(generations))
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// Contradiction returns what the evidence says against the end of an intent that ended, as
+// one of the Reason constants; empty if it says nothing against it. Nothing speaks against
+// the end of a read, which has no effect.
+func Contradiction(r Record) string {
+	if !r.State.Ended() || r.Rules.Class == Read {
+		return ""
+	}
+	s := r.survey()
+	onlySaid := s.why == ReasonResolvedApplied && s.total > 0 && s.open == 0
+	switch {
+	case s.twice:
+		return ReasonPerformedTwice
+	case r.State == Completed && (!s.applied || onlySaid):
+		return ReasonNotAppliedAfterAll
+	case r.State != Completed && s.applied:
+		return ReasonAppliedAfterAll
+	}
+	return ""
+}
+
+// Cancelled reports whether a person stopped the intent, and nobody has let it go on since.
+func (r Record) Cancelled() bool { return r.survey().cancelled }
+
+// Happened says what the whole record shows of the effect.
+func Happened(r Record) Outcome {
+	s := r.survey()
+	switch {
+	case s.applied:
+		return Applied
+	case s.open > 0:
+		return Unknown
+	}
+	return NotApplied
+}

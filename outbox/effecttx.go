@@ -1,0 +1,179 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// EffectTx is the transaction of [Store.Transact] as a tool may use it: for statements that
+// read and change rows, and until the tool returns. It never shows the connection, it sends
+// each statement by the extended protocol, which takes one statement at a time, and it runs
+// nothing once the transaction has ended, however that came about.
+//
+// It is safe for concurrent use, as far as one connection can be: one statement at a time,
+// and none while the rows of another are open.
+type EffectTx struct {
+	tx       pgx.Tx
+	deadline time.Time
+	// given is ended to break what still runs when the tool is given up. It is a context of
+	// the transaction's life, beside the one of each call.
+	given   context.Context
+	giveUp  context.CancelFunc
+	mu      sync.Mutex
+	over    bool        // the tool has returned
+	open    *effectRows // nil if no rows are
+	armed   time.Time   // when the limits were set
+	refused bool        // the tool tried what it may not
+	cause   string      // the code of the first error that says why
+}
+
+// errEffectOver is what a tool gets that uses its transaction when it is over.
+var errEffectOver = errors.New("the transaction is over: a tool may use it until it returns, and may not end it")
+
+// newEffectTx needs a transaction whose limits were just set.
+func newEffectTx(ctx context.Context, tx pgx.Tx, deadline time.Time) *EffectTx {
+	given, giveUp := context.WithCancel(ctx)
+	return &EffectTx{tx: tx, deadline: deadline, given: given, giveUp: giveUp, armed: time.Now()}
+}
+
+// Exec runs a statement.
+func (e *EffectTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	// Not pgx's Exec, which sends a statement without arguments by the simple protocol,
+	// whatever mode it is told.
+	rows, err := e.Query(ctx, sql, args...)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	rows.Close()
+	return rows.CommandTag(), rows.Err()
+}
+
+// Query runs a statement and returns its rows, which are never nil.
+func (e *EffectTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	rows, err := e.query(ctx, sql, args)
+	if err != nil {
+		e.note(err)
+		return failedRows{err}, err
+	}
+	return rows, nil
+}
+
+func (e *EffectTx) query(ctx context.Context, sql string, args []any) (*effectRows, error) {
+	if e.over || e.tx.Conn().PgConn().TxStatus() == txIdle {
+		return nil, errEffectOver
+	}
+	if err := refuseStatement(sql, args); err != nil {
+		e.refused = true
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(e.given, cancel)
+	release := func() { stop(); cancel() }
+	if err := e.limit(ctx); err != nil {
+		release()
+		return nil, err
+	}
+	rows, err := e.tx.Query(ctx, sql, append([]any{pgx.QueryExecModeDescribeExec}, args...)...)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	e.open = &effectRows{tx: e, rows: rows, release: release}
+	return e.open, nil
+}
+
+// QueryRow runs a statement of which the first row is wanted; its Scan returns
+// pgx.ErrNoRows if there is none.
+func (e *EffectTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	rows, _ := e.Query(ctx, sql, args...) // Scan reports the error
+	return effectRow{rows}
+}
+
+// limitSlack is how far the limits of statements may lag behind: each counts from its
+// statement's start, so it is set anew as time passes, but not for every quick statement.
+const limitSlack = time.Second
+
+// limit bounds the next statement by what is left of the attempt's time.
+func (e *EffectTx) limit(ctx context.Context) error {
+	now := time.Now()
+	if now.Sub(e.armed) < limitSlack || e.tx.Conn().PgConn().TxStatus() != txActive {
+		return nil
+	}
+	e.armed = now
+	return setLimits(ctx, e.tx, e.deadline.Sub(now))
+}
+
+// setLimits bounds what one statement, one wait for a lock and one pause between statements
+// may take when the attempt has that much time left. They end a little before it, so that the
+// transaction says itself what took too long. PostgreSQL 15 has no limit for a whole
+// transaction. It also looks every second whether the client is still there, where it can, so
+// that the row's lock does not outlive a worker that was killed in a long statement.
+func setLimits(ctx context.Context, tx pgx.Tx, left time.Duration) error {
+	const statement = `
+		SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', $1, true),
+			set_config('lock_timeout', $2, true), set_config('idle_in_transaction_session_timeout', $3, true),
+			CASE WHEN version() ~* 'linux|darwin|bsd' THEN set_config('client_connection_check_interval', '1000', true) END`
+	left = max(left, 10*time.Millisecond)
+	inTime := left - min(left/10, 500*time.Millisecond)
+	_, err := tx.Exec(ctx, statement, milliseconds(inTime), milliseconds(inTime-min(inTime/10, 500*time.Millisecond)), milliseconds(left))
+	return err
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// The states of a connection as PostgreSQL reports them after each statement (PostgreSQL
+// manual, Frontend/Backend Protocol, ReadyForQuery).
+const (
+	txIdle   = 'I'
+	txActive = 'T'
+	txFailed = 'E'
+)
+
+// effectCauses are the errors of PostgreSQL after which a tool's transaction is broken for a
+// reason of its own (PostgreSQL manual, appendix A).
+var effectCauses = map[string]string{
+	"55P03": CodeLockTimeout,
+	"57014": CodeStatementTimeout,
+	"25P03": CodeIdleTimeout,
+	"40P01": CodeDeadlock,
+}
+
+// note remembers the first error that says why the transaction broke.
+func (e *EffectTx) note(err error) {
+	if e.cause == "" {
+		e.cause = effectCauses[sqlState(err)]
+	}
+}
+
+// Cause is the code of the limit that the transaction ran into; empty if none is known.
+func (e *EffectTx) Cause() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refused {
+		return CodeStatementRefused
+	}
+	return e.cause
+}
+
+// end takes the transaction from the tool: rows that it left open are closed, and a statement
+// that it left running is broken, with the transaction.
+func (e *EffectTx) end() {
+	if !e.mu.TryLock() {
+		e.giveUp()
+		e.mu.Lock()
+	}
+	defer e.mu.Unlock()
+	e.over = true
+	if e.open != nil {
+		e.open.close()
+	}
+	e.giveUp()
+}

@@ -1,0 +1,65 @@
+package outbox
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// Reissue begins an intent that failed again under a new key, in one flushed commit of the
+// decision and the new generation, and returns its row. next says, under the row's lock, what
+// the generation's key and commitment are.
+//
+// The same reissue by the same person again changes nothing while its generation stands. The
+// error has code not_reissuable unless the intent failed and nothing on record says that the
+// effect happened or may have happened, in any generation.
+func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, next func(Row) Renewal) (Row, error) {
+	var row Row
+	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
+		if row, err = lockRow(ctx, tx, id); err != nil {
+			return err
+		}
+		earlier, err := decisions(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if last, ok := lastResolution(earlier); ok && last.Kind == intent.Reissue && last.Generation == row.Generation-1 &&
+			last.Principal == by.Principal && last.Note == by.Note && row.State != intent.Failed {
+			return nil
+		}
+		if err := reissuable(row, earlier); err != nil {
+			return err
+		}
+		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Reissue, Principal: by.Principal, Note: by.Note}); err != nil {
+			return err
+		}
+		renewal := next(row)
+		row, err = renew(ctx, tx, row, renewal.Key, renewal.Commitment)
+		return err
+	})
+	return row, err
+}
+
+// reissuable is nil if it is on record that nothing happened.
+func reissuable(row Row, earlier []Decision) error {
+	var mend string
+	switch row.State {
+	case intent.Failed:
+		if intent.Happened(row.Record()) == intent.NotApplied {
+			return nil
+		}
+		return intent.Errorf(intent.CodeNotReissuable,
+			"evidence that came after the end of intent %s says that its effect may have happened, so it is not issued again; see `writ intent get %s`", row.ID, row.ID)
+	case intent.InDoubt:
+		mend = "resolve it first"
+	case intent.Completed:
+		mend = "its effect happened; use a new request key if it is wanted twice"
+	case intent.Refused, intent.Cancelled:
+		mend = "nothing was done; use a new request key if it is wanted"
+	case intent.AwaitingConfirmation, intent.Recorded, intent.Invoking:
+		mend = "it goes on by itself"
+	}
+	return intent.Errorf(intent.CodeNotReissuable, "intent %s is %s and did not fail%s; %s", row.ID, row.State, told(earlier), mend)
+}
