@@ -126,16 +126,3 @@ func (c *Client) Reissue(ctx context.Context, id intent.ID, by Decider) (Intent,
 	row, err := c.store.Reissue(ctx, id, outbox.Decider(by), activities.Renewal)
 	return c.decided(ctx, row, err)
 }
-
-// Inquire has the provider asked again what became of an intent in doubt; see [Client.Watch]
-// and [Client.Get] for what it says. That decides how the intent goes on: it ends, stays in
-// doubt, or is sent again if nothing happened and its budget allows it.
-//
-// The error has code no_lookup if the tool has no way to ask, and not_in_doubt.
-func (c *Client) Inquire(ctx context.Context, id intent.ID, by Decider) (Intent, error) {
-	if err := by.check(); err != nil {
-		return Intent{}, err
-	}
-	row, err := c.store.Inquire(ctx, id, outbox.Decider(by), activities.Seal)
-	return c.decided(ctx, row, err)
-}

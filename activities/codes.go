@@ -30,19 +30,19 @@ const (
 
 // AttemptCodes returns the table of those codes.
 func AttemptCodes() []tools.AttemptCode {
-	return append([]tools.AttemptCode{
+	return []tools.AttemptCode{
 		{Code: CodeDeadlineExceeded, Outcome: intent.Unknown, Meaning: "The tool did not answer by the end of its lease."},
 		{Code: CodeInvalidOutput, Outcome: intent.Applied, Meaning: "The effect happened, and the answer is not what the tool's spec promises."},
 		{Code: CodeResultLost, Outcome: intent.Applied,
 			Meaning: "The effect happened, and of its large answer only size and digest are kept, because the database did not answer in time."},
 		{Code: CodeResultCut, Outcome: intent.Applied,
 			Meaning: "The effect happened, and of its answer only the beginning is kept, with the size and digest of all of it."},
-	}, transactionCodes()...)
+	}
 }
 
-// transactionCodes are the codes of attempts whose effect is in the outbox's own database. None
-// of them left anything behind.
-func transactionCodes() []tools.AttemptCode {
+// TransactionCodes returns the table of the codes that the outbox gives attempts whose effect
+// is in its own database. None of them left anything behind.
+func TransactionCodes() []tools.AttemptCode {
 	return []tools.AttemptCode{
 		{Code: outbox.CodeFenced, Outcome: intent.NotApplied,
 			Meaning: "A later attempt, or the end of the intent, took the right to make the effect from this attempt before it had made it."},

@@ -125,7 +125,7 @@ func TestWhateverGoesWrongInATransactionalToolTheOutcomeIsCertain(t *testing.T) 
 			if a.Outcome != intent.NotApplied || a.Code != c.code || a.Transacted || len(b.postings(t)) != 0 {
 				t.Errorf("stored %+v, with the effects %v", a, b.postings(t))
 			}
-			for _, row := range activities.AttemptCodes() {
+			for _, row := range slices.Concat(activities.AttemptCodes(), activities.TransactionCodes()) {
 				if row.Code == c.code && row.Final != out.Evidence.Final {
 					t.Errorf("the table of codes says %+v", row)
 				}

@@ -80,6 +80,15 @@ func (o outcome) completed(t testing.TB) receipts.Receipt {
 	return o.receipt(t, intent.Completed, intent.Applied)
 }
 
+// cancelled fails unless the intent was stopped and its receipt says that nothing happened.
+func (o outcome) cancelled(t testing.TB) receipts.Receipt {
+	t.Helper()
+	if o.status != 8 || o.Intent.State != intent.Cancelled || o.Error.Code != intent.CodeCancelled || o.Error.Effect != intent.NotApplied {
+		t.Errorf("status %d, state %q, error %+v; want 8, cancelled: %s", o.status, o.Intent.State, o.Error, o.stdout)
+	}
+	return o.receipt(t, intent.Cancelled, intent.NotApplied)
+}
+
 // inDoubt fails unless the intent is parked and has no receipt.
 func (o outcome) inDoubt(t testing.TB) {
 	t.Helper()

@@ -25,7 +25,7 @@ var record = flag.Bool("record", false, "write the golden histories of workflows
 // goldenVersion names the folder of the histories that this release writes. A release
 // whose workflow takes another course adds a folder and leaves the older ones alone:
 // package workflows replays all of them.
-const goldenVersion = "v1"
+const goldenVersion = "v2"
 
 func TestTheHistoryOfEveryCourseReplays(t *testing.T) {
 	t.Parallel()
@@ -66,6 +66,26 @@ func TestTheHistoryOfEveryCourseReplays(t *testing.T) {
 			w.provider.fault(t, sandbox.Fault{Fault: sandbox.FaultDropAfterAct})
 			w.startWorker(t)
 			w.ask(t, notify, requestKey).outcome(t).inDoubt(t)
+		},
+		"found": func(t *testing.T, w *world) {
+			w.provider.fault(t, sandbox.Fault{Fault: sandbox.FaultDropAfterAct})
+			w.startWorker(t)
+			w.ask(t, transfer, requestKey).outcome(t).completed(t)
+		},
+		"sent_again": func(t *testing.T, w *world) {
+			w.provider.fault(t, sandbox.Fault{Fault: sandbox.FaultGatewayTimeout})
+			w.startWorker(t)
+			w.ask(t, transfer, requestKey).outcome(t).completed(t)
+		},
+		"cancelled": func(t *testing.T, w *world) {
+			w.provider.fault(t, sandbox.Fault{Fault: sandbox.FaultRateLimit, RetryAfter: 3600})
+			w.startWorker(t)
+			caller := w.ask(t, capture, requestKey)
+			w.provider.await(t, sandbox.StateAnswered, 1)
+			if err := w.stack.temporal(t).CancelWorkflow(t.Context(), w.workflowID(), ""); err != nil {
+				t.Fatal(err)
+			}
+			caller.outcome(t).cancelled(t)
 		},
 		"rejected": func(t *testing.T, w *world) {
 			w.startWorker(t)

@@ -32,7 +32,19 @@ func (a ambush) environment() []string {
 // further.
 func (a ambush) await(t testing.TB, want int) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d intents reach %s", want, a.point), func(context.Context) error {
+	a.awaitAll(t, func(arrived map[string]bool) []string {
+		if len(arrived) < want {
+			return []string{fmt.Sprintf("%d more", want-len(arrived))}
+		}
+		return nil
+	})
+}
+
+// awaitAll returns when everybody who is waited for has reached the point: missing says who has
+// not, given the ids or keys that have arrived.
+func (a ambush) awaitAll(t testing.TB, missing func(arrived map[string]bool) []string) {
+	t.Helper()
+	eventually(t, "all reach "+string(a.point), func(context.Context) error {
 		content, err := os.ReadFile(a.file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -41,8 +53,8 @@ func (a ambush) await(t testing.TB, want int) {
 		for _, label := range strings.Fields(string(content)) {
 			arrived[label] = true
 		}
-		if len(arrived) < want {
-			return fmt.Errorf("%d have", len(arrived))
+		if awaited := missing(arrived); len(awaited) > 0 {
+			return fmt.Errorf("%d have, and not %s", len(arrived), strings.Join(awaited, ", "))
 		}
 		return nil
 	})

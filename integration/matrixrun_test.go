@@ -45,14 +45,14 @@ func newMatrixPoint(t *testing.T, point killpoint.Point) *matrixPoint {
 }
 
 func (m *matrixPoint) test(t *testing.T) {
-	began := time.Now()
 	trap := newAmbush(t, m.point)
 	doomed := m.startMatrixWorker(t, trap.environment()...)
+	began := time.Now()
 	submitted := m.submit(t)
 	if m.point == undisturbed {
 		m.awaitRest(t, submitted)
 	} else {
-		trap.await(t, len(m.cells))
+		trap.awaitAll(t, m.missing)
 		if m.point == killpoint.DuringCall {
 			m.provider.await(t, sandbox.StateHanging, len(m.cells)) // what acts before it hangs has acted
 		}
@@ -107,6 +107,17 @@ func (c cell) request(tenant string) (writ.Request, error) {
 
 func (m *matrixPoint) id(c cell) intent.ID {
 	return intent.IntentID(m.name, intent.RequestKey(c.mark()))
+}
+
+// missing lists the cells that have not arrived at the point.
+func (m *matrixPoint) missing(arrived map[string]bool) (names []string) {
+	for _, c := range m.cells {
+		key := intent.DeriveKey(m.name, c.class.tool, intent.RequestKey(c.mark()), 1)
+		if !arrived[m.id(c).String()] && !arrived[string(key)] {
+			names = append(names, c.name())
+		}
+	}
+	return names
 }
 
 // submit asks for every cell at once, detached. What is returned waits until all of them were

@@ -163,7 +163,10 @@ func (l *life) hearLookup(t *rapid.T) {
 func (l *life) person(t *rapid.T) {
 	kind := rapid.SampledFrom(intent.DecisionKinds()).Draw(t, "decision")
 	lies := kind == intent.ResolveApplied && !l.world.done() || kind == intent.ResolveNotApplied && l.world.willHappen()
-	if l.honest && lies || !l.decide(l.now, kind) {
+	if l.honest && lies {
+		return
+	}
+	if _, made := l.decide(l.now, kind); !made {
 		return
 	}
 	switch kind {

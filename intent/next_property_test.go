@@ -173,6 +173,19 @@ func TestNothingIsSentBeforeAPersonHasConfirmedWhatWaitsForOne(t *testing.T) {
 	})
 }
 
+func TestTwoRequestsWithASerialKeyAreNeverUnderWayAtOnce(t *testing.T) {
+	histories(t, func(t *rapid.T, l *life, step intent.Step) {
+		if step.Kind != intent.Invoke || !l.Rules.Serial {
+			return
+		}
+		for _, a := range unproven(l.Record) {
+			if a.Outcome == "" && a.LeaseUntil.After(l.now) {
+				t.Fatalf("at %s attempt %d follows attempt %d, which may send until %s", moment(l.now), step.Attempt, a.Number, moment(a.LeaseUntil))
+			}
+		}
+	})
+}
+
 func TestTheBudgetBoundsTheAttemptsUntilAPersonRenewsIt(t *testing.T) {
 	histories(t, func(t *rapid.T, l *life, step intent.Step) {
 		if step.Kind != intent.Invoke {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,8 +77,13 @@ func TestTheTransitionsAreThoseThatTheStoriesMake(t *testing.T) {
 	}
 }
 
+// telling lets one test at a time read the stories, which -rewrite writes.
+var telling sync.Mutex
+
 // tell runs every story and looks at each intent of it when it is over.
 func tell(t *testing.T, look func(*story)) {
+	telling.Lock()
+	defer telling.Unlock()
 	datadriven.Walk(t, "testdata/protocol", func(t *testing.T, path string) {
 		s := &story{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -96,6 +102,8 @@ func tell(t *testing.T, look func(*story)) {
 type story struct {
 	row
 	reasons []string
+	// alerted is the alert that was told.
+	alerted string
 }
 
 // epoch is the time that the scenarios call 0s.
@@ -239,27 +247,23 @@ func (s *story) answer(t *testing.T, d *datadriven.TestData, n int) string {
 
 // amended tells what was learned against the end, once.
 func (s *story) amended() string {
-	if s.alert == "" {
+	if s.alert == s.alerted {
 		return ""
 	}
-	said := fmt.Sprintf("; amendment to %s (%s)", s.State, s.alert)
+	s.alerted = s.alert
 	s.reasons = append(s.reasons, s.alert)
-	s.alert = ""
-	return said
+	return fmt.Sprintf("; amendment to %s (%s)", s.State, s.alert)
 }
 
 func (s *story) decide(t *testing.T, d *datadriven.TestData) string {
 	now := clock(t, d)
 	kind := one(t, d, intent.DecisionKinds()...)
-	ended := s.State.Ended()
-	if !s.row.decide(now, kind) {
+	end, made := s.row.decide(now, kind)
+	switch {
+	case !made:
 		return "not now: " + s.told(intent.Next(s.Record, now))
-	}
-	if kind == intent.Deny {
-		s.reasons = append(s.reasons, intent.ReasonRefused)
-	}
-	if s.State.Ended() && !ended {
-		return string(s.State)
+	case end.Kind != "":
+		return s.told(end)
 	}
 	return fmt.Sprintf("%s: %s", s.State, s.told(intent.Next(s.Record, now)))
 }

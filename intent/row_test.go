@@ -101,10 +101,10 @@ func (r *row) answered(number int, answer intent.Lookup) bool {
 }
 
 // decide records a person's decision, if it may be made, and takes the end that follows from
-// it. It reports whether it was made.
-func (r *row) decide(now time.Time, kind intent.DecisionKind) bool {
+// it. It returns that step, and whether the decision was made.
+func (r *row) decide(now time.Time, kind intent.DecisionKind) (end intent.Step, made bool) {
 	if !r.mayDecide(now, kind) {
-		return false
+		return end, false
 	}
 	r.learning(func() {
 		r.Decisions = append(r.Decisions, intent.Decided{Kind: kind, Generation: r.Generation, At: now})
@@ -113,17 +113,18 @@ func (r *row) decide(now time.Time, kind intent.DecisionKind) bool {
 	case intent.Confirm:
 		r.move(intent.Recorded)
 	case intent.Deny:
-		r.move(intent.Refused)
+		end = intent.Step{Kind: intent.Settle, To: intent.Refused, Reason: intent.ReasonRefused}
 	case intent.Reissue:
 		r.renew()
 	case intent.Acknowledge:
 		r.alert = ""
 	case intent.Cancel, intent.ResolveApplied, intent.ResolveNotApplied, intent.Retry, intent.Inquire:
 		if step := intent.Next(r.Record, now); step.Kind == intent.Settle {
-			r.move(step.To)
+			end = step
 		}
 	}
-	return true
+	r.take(end)
+	return end, true
 }
 
 func (r *row) mayDecide(now time.Time, kind intent.DecisionKind) bool {

@@ -5,8 +5,10 @@
 // The three flushed commits of a side-effectful intent are [Store.Insert] (persist),
 // [Store.Claim] and [Store.Journal]; [Store.RecordEvidence] commits without waiting for
 // the disk, because the journal writes the evidence again where it was lost. A read that
-// is answered at once takes one flushed commit, [Store.InsertEnded]. A payload over
-// intent.MaxInline takes one more before them all, [Store.StagePayload].
+// is answered at once takes one flushed commit, [Store.InsertEnded]. An effect in this
+// database takes three as well: persist, claim, and [Store.Transact], which makes it and ends
+// the intent. A payload over intent.MaxInline takes one more before them all,
+// [Store.StagePayload].
 //
 // # Rules for the code in this package
 //
@@ -16,7 +18,8 @@
 //     no deadlock.
 //   - A lost COMMIT answer is met by running the guarded statement again: Insert finds its
 //     row by the unique request key, Claim finds its own token, Journal finds the end.
-//   - No connection is held while a tool runs.
+//   - No connection is held while a tool runs, but by [Store.Transact], whose tool works in the
+//     transaction that ends its intent.
 //   - Time is writ_now(), the database's clock.
 //
 // All SQL about intents, attempts and tool specs is here; receipts have their own package

@@ -113,3 +113,26 @@ func BenchmarkPage(b *testing.B) {
 		})
 	}
 }
+
+func TestAPageOfTheInboxIsReadFromTheIndexesOfWhatIsOpenAndWhatHasAnAlert(t *testing.T) {
+	t.Parallel()
+	pool := many(t, 20_000)
+	for _, statement := range []string{`UPDATE intents SET version = 2, alert = 'applied_after_all' WHERE suspected_duplicate_of IS NOT NULL`, `ANALYZE intents`} {
+		if _, err := pool.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	behind := cursor{createdAt: time.Date(2026, 3, 1, 15, 0, 0, 0, time.UTC), id: intent.IntentID("acme", "order-1")}
+	for name, after := range map[string]*cursor{"the first page": nil, "a later page": &behind} {
+		query, args := doubtQuery(DoubtFilter{Limit: DefaultLimit}, after)
+		plan := explain(t, pool, query, args)
+		for _, index := range []string{"intents_open_created", "intents_alert_created"} {
+			if !strings.Contains(plan, " using "+index+" on intents i") {
+				t.Errorf("%s: %s is not used:\n%s", name, index, plan)
+			}
+		}
+		if strings.Contains(plan, "Seq Scan on intents") {
+			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
+}

@@ -142,6 +142,13 @@ func TestTheDigestIsOfTheBehaviourOnly(t *testing.T) {
 		"max backoff":         func(s *tools.Spec) { s.Retry.MaxBackoff = 2 * time.Minute },
 		"key window":          func(s *tools.Spec) { s.Key.Remembers = tools.Window(time.Hour) },
 		"key window, unknown": func(s *tools.Spec) { s.Key.Remembers = tools.WindowUnknown },
+		"stored errors":       func(s *tools.Spec) { s.Key.ReplaysErrors = true },
+		"one at a time":       func(s *tools.Spec) { s.Key.Serial = true },
+		"reconcilable":        func(s *tools.Spec) { s.Reconcilable = true },
+		"settle delay":        func(s *tools.Spec) { s.Reconcilable, s.Lookup.SettleDelay = true, time.Hour },
+		"no settle delay":     func(s *tools.Spec) { s.Reconcilable, s.Lookup.SettleDelay = true, tools.Immediate },
+		"lookups":             func(s *tools.Spec) { s.Reconcilable, s.Lookup.Max = true, 3 },
+		"transactional":       func(s *tools.Spec) { s.Transactional, s.Idempotent = true, false },
 		// Two minutes that are promised are more than two minutes that are assumed.
 		"guard window":                           func(s *tools.Spec) { s.Duplicates.Window = time.Hour },
 		"guard action":                           func(s *tools.Spec) { s.Duplicates.Action = intent.RefuseDuplicates },
@@ -161,8 +168,8 @@ func TestTheDigestIsOfTheBehaviourOnly(t *testing.T) {
 func TestEveryFieldOfASpecIsBehaviourOrKnownNotToBe(t *testing.T) {
 	t.Parallel()
 	// A field that is added to Spec must be added to Behaviour, or here on purpose.
-	described := map[string]bool{"Description": true, "Category": true}
-	named := map[string]string{"Retry": "MaxAttempts", "Key": "KeyWindow", "Timeout": "TimeoutMS"}
+	described := map[string]bool{"Description": true, "Category": true, "Stake": true}
+	named := map[string]string{"Retry": "MaxAttempts", "Key": "KeyWindow", "Timeout": "TimeoutMS", "Lookup": "SettleDelayMS"}
 	behaviour := reflect.TypeFor[tools.Behaviour]()
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[tools.Spec]()) {
 		name := field.Name

@@ -202,7 +202,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "let_an_amendment_rewrite_the_end",
-		file: "outbox/journal.go", old: "UPDATE intents SET version = version + 1, alert = $2\n", broken: "UPDATE intents SET version = version + 1, alert = $2, state = 'completed'\n",
+		file: "outbox/journal.go", old: ", alert = $2\n", broken: ", alert = $2, state = 'completed'\n",
 		dir: "outbox", test: "TestEvidenceAgainstAnEndIsSealedAsAnAmendmentOnDiskAndRaisesTheAlert",
 	},
 	{

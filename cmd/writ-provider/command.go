@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -21,9 +22,11 @@ const (
 
 // options are the flags.
 type options struct {
-	listen string
-	ledger string
-	output string
+	listen        string
+	ledger        string
+	output        string
+	keyWindow     time.Duration
+	businessRules bool
 }
 
 // failure is an error with a stable code and a sentence that says what to do.
@@ -68,7 +71,8 @@ func newCommand(opts *options, stderr io.Writer) *cobra.Command {
 
 Every effect that it performs is one line of its ledger, on the disk before the answer
 leaves; GET /ledger shows it. It honours Idempotency-Key and misbehaves on request:
-POST /admin/faults makes chosen requests fail after they acted, hang, or be limited.
+POST /admin/faults makes chosen requests fail before or after they acted, hang, land late
+or be refused, and chosen lookups lag.
 
 The ledger outlives the process, also when it is killed.`,
 		Example: `  writ-provider
@@ -91,6 +95,8 @@ The ledger outlives the process, also when it is killed.`,
 	}
 	cmd.Flags().StringVar(&opts.listen, "listen", "127.0.0.1:7766", "`address` to listen on; port 0 takes a free one")
 	cmd.Flags().StringVar(&opts.ledger, "ledger", "", "`file` of the ledger (default: provider/ledger.jsonl in Writ's state folder)")
+	cmd.Flags().DurationVar(&opts.keyWindow, "key-window", 0, "how long a key is remembered, from the first answer under it on; 0 is for ever")
+	cmd.Flags().BoolVar(&opts.businessRules, "business-rules", false, "refuse to capture a payment, or delete a document, that was captured or deleted before")
 	cmd.Flags().StringVarP(&opts.output, "output", "o", "text", "`form` of the ready line and of errors: text or json")
 	return cmd
 }
@@ -102,6 +108,9 @@ func (o *options) check(cmd *cobra.Command) error {
 	}
 	if o.ledger == "" && cmd.Flags().Changed("ledger") {
 		return errors.New("--ledger is empty: name a file, or leave it out for the default one") // a variable that is not set
+	}
+	if o.keyWindow < 0 {
+		return errors.New("--key-window must not be negative")
 	}
 	_, port, err := net.SplitHostPort(o.listen)
 	if err == nil {

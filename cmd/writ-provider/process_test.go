@@ -48,9 +48,10 @@ type process struct {
 }
 
 // start runs the binary and waits for its ready line.
-func start(t *testing.T, ledger string) *process {
+func start(t *testing.T, ledger string, more ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary, "--listen", "127.0.0.1:0", "--ledger", ledger, "-o", "json"), stderr: new(bytes.Buffer)}
+	args := append([]string{"--listen", "127.0.0.1:0", "--ledger", ledger, "-o", "json"}, more...)
+	p := &process{cmd: exec.Command(binary, args...), stderr: new(bytes.Buffer)}
 	p.cmd.Stderr = p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -255,6 +256,7 @@ func TestEachReasonNotToStartHasItsOwnCode(t *testing.T) {
 		{"ledger_corrupt", exitInfrastructure, []string{"--listen", free, "--ledger", corrupt}},
 		{"ledger_not_writable", exitInfrastructure, []string{"--listen", free, "--ledger", filepath.Join(blocked, "ledger")}},
 		{"usage", exitUsage, []string{"--port", "1"}},
+		{"usage", exitUsage, []string{"--key-window", "-1s", "--ledger", filepath.Join(folder, "new")}},
 		{"usage", exitUsage, []string{"now"}},
 		{"usage", exitUsage, []string{"--listen", free, "--ledger", ""}},
 		{"usage", exitUsage, []string{"--listen", "nonsense", "--ledger", filepath.Join(folder, "new")}},
@@ -278,6 +280,22 @@ func TestEachReasonNotToStartHasItsOwnCode(t *testing.T) {
 	var stderr bytes.Buffer
 	if exit := run(t.Context(), []string{"-o", "xml"}, io.Discard, &stderr); exit != exitUsage || !strings.HasPrefix(stderr.String(), "writ-provider: usage: ") {
 		t.Errorf("an unknown form of output: exit %d, %s", exit, &stderr)
+	}
+}
+
+func TestTheFlagsAreTheProvidersSettings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		flags []string
+		want  sandbox.Settings
+	}{
+		{nil, sandbox.Settings{KeyWindow: "0s"}},
+		{[]string{"--key-window", "90s", "--business-rules"}, sandbox.Settings{KeyWindow: "1m30s", BusinessRules: true}},
+	} {
+		p := start(t, filepath.Join(t.TempDir(), "ledger.jsonl"), c.flags...)
+		if got, err := sandbox.NewClient(p.url).Settings(t.Context()); err != nil || got != c.want {
+			t.Errorf("%v: the settings are %+v, %v", c.flags, got, err)
+		}
 	}
 }
 

@@ -25,7 +25,9 @@ func serve(ctx context.Context, opts options, stdout io.Writer, log *slog.Logger
 	if err != nil {
 		return listenFailure(opts.listen, err)
 	}
-	service, err := sandbox.Serve(listener, sandbox.Config{LedgerPath: path, Logger: log})
+	service, err := sandbox.Serve(listener, sandbox.Config{
+		LedgerPath: path, KeyWindow: opts.keyWindow, BusinessRules: opts.businessRules, Logger: log,
+	})
 	if err != nil {
 		return ledgerFailure(path, err)
 	}

@@ -45,6 +45,7 @@ type attemptTable struct {
 var attemptTables = []attemptTable{
 	{"tools", "Of any tool", tools.AttemptCodes()},
 	{"activities", "Of the engine", activities.AttemptCodes()},
+	{"outbox", "Of effects in Writ's own database", activities.TransactionCodes()},
 	{"tools/effecthttp", "Of the HTTP client for tools", effecthttp.AttemptCodes()},
 }
 

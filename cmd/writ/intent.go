@@ -24,7 +24,7 @@ it, and the next step with its reason.`,
 			return p.getIntent(cmd.Context(), args[0])
 		},
 	}
-	cmd := group("intent", "Look at intents", get, newListCommand(p), newWatchCommand(p))
+	cmd := group("intent", "Look at intents, and stop one", get, newListCommand(p), newWatchCommand(p), newCancelCommand(p))
 	cmd.Long = "Looks at intents: what was asked for, how it stands, and what was sent."
 	cmd.Example = `  writ intent list --state in_doubt
   writ intent get 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204
@@ -68,8 +68,12 @@ func writeIntent(w io.Writer, v writ.Intent) {
 	b.add("first sent", moment(v.FirstSentAt))
 	b.add("ended", moment(v.EndedAt))
 	b.add("next", nextText(v.Next))
+	b.add("alert", alertText(v))
 	for _, a := range v.Attempts {
 		b.add(fmt.Sprintf("attempt %d", a.Number), attemptText(a))
+	}
+	for _, l := range v.Lookups {
+		b.add(fmt.Sprintf("lookup %d", l.Number), lookupLine(l))
 	}
 	b.write(w)
 }
@@ -83,6 +87,43 @@ func nextText(s intent.Step) string {
 		text += " until " + moment(s.At)
 	}
 	return text + " (" + s.Reason + ")"
+}
+
+// alertText says what an alert is, and who is to deal with it.
+func alertText(v writ.Intent) string {
+	if v.Alert == "" {
+		return ""
+	}
+	return v.Alert + ": see writ doubt"
+}
+
+func lookupLine(l writ.Lookup) string {
+	text := fmt.Sprintf("asked %s by %s", moment(l.AskedAt), l.Worker)
+	if l.Finding == "" {
+		return text + "; no answer yet"
+	}
+	text += "; " + findingText(l) + " " + moment(l.AnsweredAt)
+	if l.Message != "" {
+		text += ": " + l.Message
+	}
+	return text
+}
+
+// findingText says what a lookup showed.
+func findingText(l writ.Lookup) string {
+	text := "no answer"
+	if l.Finding != "" {
+		text = string(l.Finding)
+	}
+	for _, detail := range []string{l.EffectID, l.Code} {
+		if detail != "" {
+			text += ", " + detail
+		}
+	}
+	if l.Effects > 1 {
+		text += fmt.Sprintf(", %d effects", l.Effects)
+	}
+	return text
 }
 
 func attemptText(a writ.Attempt) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"unicode"
 	"unicode/utf8"
 
@@ -45,6 +46,18 @@ func writeJSON(w io.Writer, document any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(document)
+}
+
+// writeTable writes rows of text of unknown origin, the first of them the headings.
+func writeTable(w io.Writer, rows [][]string) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, cells := range rows {
+		for i, cell := range cells {
+			cells[i] = printable(cell)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	_ = table.Flush() // into memory
 }
 
 // block is text in two columns, names and values.

@@ -84,7 +84,8 @@ Exit statuses:
 	flags.StringVar(&p.logFormat, "log-format", outputText, "`form` of the log on standard error: text or json")
 	p.connection.register(flags)
 	cmd.AddCommand(
-		newExecuteCommand(p), newConfirmCommand(p), newDenyCommand(p), newHoldCommand(p), newIntentCommand(p), newReceiptCommand(p), newToolsCommand(p),
+		newExecuteCommand(p), newConfirmCommand(p), newDenyCommand(p), newResolveCommand(p), newReissueCommand(p), newDoubtCommand(p),
+		newHoldCommand(p), newIntentCommand(p), newReceiptCommand(p), newToolsCommand(p),
 		newWorkerCommand(p), newMigrateCommand(p), newDoctorCommand(p), newVersionCommand(p),
 	)
 	return cmd

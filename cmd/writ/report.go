@@ -28,6 +28,12 @@ type errorBody struct {
 	Offset *int64 `json:"offset,omitempty"`
 }
 
+// toldError is an error that the command's document has told already.
+type toldError struct{ cause error }
+
+func (e *toldError) Error() string { return e.cause.Error() }
+func (e *toldError) Unwrap() error { return e.cause }
+
 // report tells the user what went wrong: always as text on standard error, and with -o
 // json as the command's document. A failed write has nowhere to be told, and of an
 // examination the report is the document.
@@ -38,7 +44,8 @@ func (p *program) report(err error) {
 	e := described(err)
 	var of *executionError
 	about := errors.As(err, &of)
-	if p.output == outputJSON && e.Code != intent.CodeOutputFailed && e.Code != intent.CodeUnhealthy {
+	var told *toldError
+	if p.output == outputJSON && !errors.As(err, &told) && e.Code != intent.CodeOutputFailed && e.Code != intent.CodeUnhealthy {
 		document := errorDocument{Error: bodyOf(e)}
 		if about {
 			document.Intent, document.Receipt, document.Answer = of.known(), of.execution.Receipt, of.execution.Answer

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -96,14 +94,16 @@ func failedLines(results []writ.LineResult) error {
 	if undone == 0 {
 		return nil
 	}
+	if failed.Err == nil {
+		failed.Err = intent.Errorf(intent.CodeInterrupted, "the command was interrupted; the same file again does the rest")
+	}
 	e := *described(failed.Err)
 	e.Message = fmt.Sprintf("%d of %d resolutions were not recorded, the first on line %d: %s", undone, len(results), failed.Line, e.Message)
 	return &toldError{&e}
 }
 
 func writeResolved(w io.Writer, d resolvedDocument) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "LINE\tINTENT\tOUTCOME\tSTATE\tWHY")
+	rows := [][]string{{"LINE", "OUTCOME", "STATE", "INTENT", "WHY"}}
 	for _, line := range d.Lines {
 		state, why := "-", "-"
 		if line.State != "" {
@@ -112,11 +112,7 @@ func writeResolved(w io.Writer, d resolvedDocument) {
 		if line.Error != nil {
 			why = fmt.Sprintf("%s: %s", line.Error.Code, oneLine.Replace(line.Error.Message))
 		}
-		cells := []string{fmt.Sprint(line.Line), line.IntentID.String(), string(line.Outcome), state, why}
-		for i, cell := range cells {
-			cells[i] = printable(cell)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, []string{fmt.Sprint(line.Line), string(line.Outcome), state, line.IntentID.String(), why})
 	}
-	_ = table.Flush() // into memory
+	writeTable(w, rows)
 }

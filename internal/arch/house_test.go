@@ -17,7 +17,7 @@ var floors = [][]string{
 	{"."}, // package writ itself, not what is below its folder
 	{"console", "api", "mcp"},
 	{"cmd/writ", "cmd/writ-dev", "cmd/writ-provider"},
-	{"integration", "examples"},
+	{"integration", "examples", "build"},
 }
 
 // A cellar is an internal package: it stands beside the floors.

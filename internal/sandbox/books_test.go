@@ -1,7 +1,6 @@
 package sandbox_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -18,15 +17,7 @@ func (p *provider) get(path string) reply {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	body := make([]byte, 0, 1024)
-	for in := bufio.NewReader(resp.Body); ; {
-		b, err := in.ReadByte()
-		if err != nil {
-			return reply{status: resp.StatusCode, header: resp.Header, body: string(body)}
-		}
-		body = append(body, b)
-	}
+	return readReply(resp)
 }
 
 func TestALookupFindsWhatWasPerformedUnderAKey(t *testing.T) {

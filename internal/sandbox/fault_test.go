@@ -296,6 +296,19 @@ func TestAFaultThatCannotBeMeantIsRefused(t *testing.T) {
 		`{"fault":"rate_limit","endpoint":"payments.capture"}`:       sandbox.CodeInvalidFault,
 		`{"fault":"ignore_key","endpoint":"/v1/notifications/send"}`: sandbox.CodeInvalidFault,
 		`{"fault":"rate_limit","id":"taken"}`:                        sandbox.CodeFaultExists,
+		`{"fault":"drop_after_act","status":500}`:                    sandbox.CodeInvalidFault,
+		`{"fault":"rate_limit","code":"slow_down"}`:                  sandbox.CodeInvalidFault,
+		`{"fault":"refuse","status":302}`:                            sandbox.CodeInvalidFault,
+		`{"fault":"refuse","code":"No!"}`:                            sandbox.CodeInvalidFault,
+		`{"fault":"refuse","delay_ms":5}`:                            sandbox.CodeInvalidFault,
+		`{"fault":"slow","delay_ms":-1}`:                             sandbox.CodeInvalidFault,
+		`{"fault":"slow","size":5}`:                                  sandbox.CodeInvalidFault,
+		`{"fault":"huge_body","size":1000000000}`:                    sandbox.CodeInvalidFault,
+		`{"fault":"land_late","code":"lost"}`:                        sandbox.CodeInvalidFault,
+		`{"fault":"stored_error","endpoint":"/v1/transfers/create"}`: sandbox.CodeInvalidFault,
+		`{"fault":"lookup_lag","endpoint":"/v1/payments/capture"}`:   sandbox.CodeInvalidFault,
+		`{"fault":"refuse","endpoint":"/v1/effects"}`:                sandbox.CodeInvalidFault,
+		`{"fault":"lookup_error","match_body":"pay_1"}`:              sandbox.CodeInvalidFault,
 	} {
 		resp, err := http.Post(p.url+"/admin/faults", "application/json", bytes.NewBufferString(body))
 		if err != nil {

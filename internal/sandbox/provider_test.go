@@ -50,6 +50,14 @@ func startProviderOn(t *testing.T, ledger string) *provider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := serveProvider(t, server)
+	p.ledger, p.log = ledger, log
+	return p
+}
+
+// serveProvider serves a provider that a test has made.
+func serveProvider(t *testing.T, server *sandbox.Server) *provider {
+	t.Helper()
 	front := httptest.NewServer(server.Handler())
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
@@ -57,7 +65,7 @@ func startProviderOn(t *testing.T, ledger string) *provider {
 		}
 		front.Close()
 	})
-	return &provider{Client: sandbox.NewClient(front.URL), t: t, server: server, url: front.URL, ledger: ledger, log: log}
+	return &provider{Client: sandbox.NewClient(front.URL), t: t, server: server, url: front.URL}
 }
 
 // reply is an answer as the client got it.
@@ -101,6 +109,10 @@ func (p *provider) sendContext(ctx context.Context, endpoint, key, body string, 
 	if err != nil {
 		return reply{err: err}
 	}
+	return readReply(resp)
+}
+
+func readReply(resp *http.Response) reply {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	return reply{status: resp.StatusCode, header: resp.Header, body: string(answer), err: err}

@@ -13,6 +13,9 @@ import (
 	"writ/tools"
 )
 
+// codePartialAnswer is the code of a lookup whose answer is not whole.
+const codePartialAnswer = "partial_answer"
+
 // errPartialAnswer is why an answer that is not whole says nothing: what is missing may be
 // the effect.
 var errPartialAnswer = errors.New("the answer broke off or is too long")
@@ -74,7 +77,7 @@ func (c *Client) lookedUp(resp *http.Response) (Response, error) {
 	case status <= 299 && whole:
 		return Response{Status: status, Header: resp.Header, Body: body}, nil
 	case status <= 299:
-		return unclear(errPartialAnswer, codeConnectionLost)
+		return unclear(errPartialAnswer, codePartialAnswer)
 	case status <= 399:
 		return unclear(errors.New(resp.Status), codeRedirected)
 	case status <= 499:

@@ -162,13 +162,19 @@ func TestManyRequestsAtOnceArriveAtMostOnceEach(t *testing.T) {
 
 func TestARedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
-	server, seen := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-	})
-	_, err := do(t, newClient(t, Config{BaseURL: server.URL}), newInvocation())
-	wantFailure(t, err, intent.Unknown, "redirected")
-	if len(seen.all()) != 1 {
-		t.Errorf("the server received %d requests", len(seen.all()))
+	for _, status := range []int{
+		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+	} {
+		for _, req := range []Request{post, {Path: "/", Method: http.MethodDelete}, {Path: "/", Method: http.MethodPut, Body: []byte(`{}`), KeyHeader: NoKey}} {
+			server, seen := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "/elsewhere", status)
+			})
+			_, err := newClient(t, Config{BaseURL: server.URL}).Do(t.Context(), newInvocation(), req)
+			wantFailure(t, err, intent.Unknown, "redirected")
+			if len(seen.all()) != 1 {
+				t.Errorf("%d to %s: the server received %d requests", status, req.Method, len(seen.all()))
+			}
+		}
 	}
 }
 

@@ -27,6 +27,8 @@ func ExampleTools() {
 	fmt.Println(tools.Validate(capture, []byte(`{"payment_id":"pay_1","amount":129.9,"currency":"EUR"}`)))
 	// Output:
 	// documents.delete keyed
+	// documents.purge transactional
+	// documents.store transactional
 	// echo read
 	// notifications.send opaque
 	// payments.capture keyed

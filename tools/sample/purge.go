@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -71,8 +72,17 @@ type keptTool struct {
 	members members
 }
 
-// Validate refuses what the schema cannot.
-func (t keptTool) Validate(payload []byte) error { return t.members.checkTexts(payload) }
+// Validate refuses what the schema cannot, and what PostgreSQL's text does not hold.
+func (t keptTool) Validate(payload []byte) error {
+	var sent struct{ Title string }
+	if err := json.Unmarshal(payload, &sent); err != nil {
+		return errors.New("the payload must be a JSON object")
+	}
+	if strings.ContainsRune(sent.Title, 0) {
+		return errors.New("title must not hold the character U+0000")
+	}
+	return t.members.checkTexts(payload)
+}
 
 func store(ctx context.Context, tx tools.Tx, inv tools.Invocation) (tools.Result, error) {
 	var document struct {
