@@ -19,6 +19,7 @@ DEV := cmd/writ-dev
 DEMO_FLAGS ?=
 DEV_FLAGS ?=
 TEST_FLAGS ?=
+MUTANT_FLAGS ?=
 
 ##@ Use
 
@@ -62,6 +63,11 @@ test-dev: build ## the tests of cmd/writ-dev
 test-integration: build ## the black-box tests of real processes
 	@echo '== tests of real processes'
 	@go test -v -count=1 -timeout 60m $(TEST_FLAGS) ./integration
+
+.PHONY: mutants
+mutants: ## break the protocol in a copy, one line at a time, and demand that the test for it fails (ten minutes)
+	@echo '== mutants of the protocol: each must be caught by the one test that is named for it'
+	@go run ./build/mutants $(MUTANT_FLAGS)
 
 .PHONY: lint-format
 lint-format:

@@ -30,6 +30,8 @@ type fakeTemporal struct {
 	inputs        []activities.Input
 	// refuse is what every start fails with; nil: none does.
 	refuse error
+	// signalled is called for every signal; nil: nobody hears it.
+	signalled func()
 }
 
 func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, o client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
@@ -40,6 +42,18 @@ func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, o client.StartWorkflow
 	f.started = append(f.started, o)
 	f.inputs = append(f.inputs, args[0].(activities.Input))
 	return fakeRun{run: run}, nil
+}
+
+func (f *fakeTemporal) SignalWithStartWorkflow(_ context.Context, _, _ string, _ any, o client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
+	if f.refuse != nil {
+		return nil, f.refuse
+	}
+	f.started = append(f.started, o)
+	f.inputs = append(f.inputs, args[0].(activities.Input))
+	if f.signalled != nil {
+		f.signalled()
+	}
+	return nil, nil
 }
 
 type fakeRun struct {

@@ -44,7 +44,7 @@ func (e engine) drive(t *testing.T, in activities.Input) activities.Progress {
 			if out, err = e.steps.Invoke(t.Context(), activities.InvokeInput{IntentID: in.IntentID, Tool: p.Labels.Tool, Version: p.Version}); err == nil {
 				p, err = e.steps.Journal(t.Context(), activities.JournalInput{Input: activities.Input{IntentID: in.IntentID}, Evidence: out.Evidence})
 			}
-		case intent.Wait, intent.Settle, intent.Park, intent.Stop, activities.StepAnswer, activities.StepReject:
+		case intent.Wait, intent.Reconcile, intent.Renew, intent.Settle, intent.Park, intent.Stop, activities.StepAnswer, activities.StepReject:
 			return p
 		}
 	}

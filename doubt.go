@@ -2,9 +2,10 @@ package writ
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,9 +85,10 @@ func (c *Client) Doubt(ctx context.Context, f DoubtFilter) (DoubtPage, error) {
 }
 
 func doubtOf(row outbox.Row, v Intent, stake stakeOf) Doubt {
+	provider := cmp.Or(row.Rules.Provider, "the provider of "+row.Tool)
 	d := Doubt{
-		Intent: v, Since: doubtfulSince(row), Reason: row.ParkedFor(), Stake: stake.in(v.Payload),
-		CanInquire: row.State == intent.InDoubt && row.Rules.Lookup, Ask: question(row),
+		Intent: v, Since: doubtfulSince(v), Reason: row.ParkedFor(), Stake: stake.in(v.Payload),
+		CanInquire: row.State == intent.InDoubt && row.Rules.Lookup, Ask: "ask " + provider + " " + v.question(),
 	}
 	d.AgeMS = row.ReadAt.Sub(d.Since).Milliseconds()
 	if last := len(v.Lookups) - 1; last >= 0 {
@@ -96,15 +98,15 @@ func doubtOf(row outbox.Row, v Intent, stake stakeOf) Doubt {
 }
 
 // doubtfulSince is Doubt.Since.
-func doubtfulSince(row outbox.Row) time.Time {
-	if open, ok := row.OpenAttempt(); ok && row.State == intent.InDoubt {
-		return open.ClaimedAt
+func doubtfulSince(v Intent) time.Time {
+	if open := slices.IndexFunc(v.Attempts, Attempt.open); open >= 0 && v.State == intent.InDoubt {
+		return v.Attempts[open].ClaimedAt
 	}
-	since := row.EndedAt
-	for _, a := range row.Attempts {
+	since := v.EndedAt
+	for _, a := range v.Attempts {
 		since = later(since, a.EvidenceAt)
 	}
-	for _, l := range row.Lookups {
+	for _, l := range v.Lookups {
 		since = later(since, l.AnsweredAt)
 	}
 	return since
@@ -115,47 +117,6 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// question is what to ask the provider: for each key that was sent and whose outcome is open, or
-// what it did at the time, if it knows no keys.
-func question(row outbox.Row) string {
-	provider := row.Rules.Provider
-	if provider == "" {
-		provider = "the provider of " + row.Tool
-	}
-	switch row.Rules.Class {
-	case intent.Keyed, intent.Reconcilable:
-		return fmt.Sprintf("ask %s for idempotency key %s", provider, strings.Join(openKeys(row), " and "))
-	case intent.Opaque, intent.Read, intent.Transactional:
-	}
-	at := row.FirstSentAt
-	if open, ok := row.OpenAttempt(); ok {
-		at = open.ClaimedAt
-	}
-	return fmt.Sprintf("ask %s what it did at %s", provider, at.UTC().Format(time.RFC3339))
-}
-
-// openKeys are the keys under which something may have happened. What an earlier generation used
-// is derived as it was then.
-func openKeys(row outbox.Row) []string {
-	var keys []string
-	generation := 0
-	for _, a := range row.Attempts {
-		if a.Outcome == intent.NotApplied || a.Generation == generation {
-			continue
-		}
-		generation = a.Generation
-		key := row.IdempotencyKey
-		if generation != row.Generation {
-			key = intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, generation)
-		}
-		keys = append(keys, string(key))
-	}
-	if len(keys) == 0 {
-		return []string{string(row.IdempotencyKey)}
-	}
-	return keys
 }
 
 // stakeOf says where a tool's payload names what is at stake.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -176,6 +177,9 @@ func viewOf(row outbox.Row) Intent {
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, ConfirmBy: row.ConfirmBy,
 		Alert: row.Alert, HeldUntil: row.HeldUntil, RevokedAt: row.RevokedAt,
 	}
+	if v.State.Ended() {
+		v.HeldUntil = time.Time{} // it waits for nothing
+	}
 	for _, a := range row.Attempts {
 		v.Attempts = append(v.Attempts, Attempt{
 			Number: a.Number, Generation: a.Generation, Worker: a.Worker, ClaimedAt: a.ClaimedAt, LeaseUntil: a.LeaseUntil,
@@ -264,8 +268,8 @@ func endError(v Intent) error {
 	case intent.Recorded, intent.Invoking:
 		return intent.Errorf(intent.CodeNotYetKnown, "intent %s has not ended (%s); request key %q again waits for its end", v.ID, v.State, v.RequestKey)
 	case intent.InDoubt:
-		return intent.Errorf(intent.CodeInDoubt, "the effect of intent %s may or may not have happened%s and it will not be sent again; ask the provider %s",
-			v.ID, v.lastWord(), v.question())
+		return intent.Errorf(intent.CodeInDoubt, "the effect of intent %s may or may not have happened%s and it will not be sent again; ask the provider %s, and tell `writ resolve %s`",
+			v.ID, v.lastWord(), v.question(), v.ID)
 	}
 	return fmt.Errorf("intent %s is in the unknown state %q", v.ID, v.State)
 }
@@ -289,16 +293,45 @@ func (v Intent) repeats() string {
 	return fmt.Sprintf(", because it seems to repeat intent %s", v.SuspectedDuplicateOf)
 }
 
-// question is what the provider can be asked about an intent in doubt. One of an opaque tool
-// knows no keys.
+// question is what the provider can be asked about an intent in doubt: for each key whose
+// outcome is open, or what it did at the time, because one of an opaque tool knows no keys.
 func (v Intent) question() string {
 	switch v.Class {
 	case intent.Keyed, intent.Reconcilable:
-		return fmt.Sprintf("for idempotency key %s", v.IdempotencyKey)
+		return "for idempotency key " + strings.Join(v.openKeys(), " and ")
 	case intent.Opaque, intent.Read, intent.Transactional:
 	}
-	return fmt.Sprintf("what it did at %s", v.FirstSentAt.UTC().Format(time.RFC3339))
+	at := v.FirstSentAt
+	if open := slices.IndexFunc(v.Attempts, Attempt.open); open >= 0 {
+		at = v.Attempts[open].ClaimedAt
+	}
+	return "what it did at " + at.UTC().Format(time.RFC3339)
 }
+
+// openKeys are the keys under which something may have happened. What an earlier generation used
+// is derived as it was then.
+func (v Intent) openKeys() []string {
+	var keys []string
+	generation := 0
+	for _, a := range v.Attempts {
+		if a.Outcome == intent.NotApplied || a.Generation == generation {
+			continue
+		}
+		generation = a.Generation
+		key := v.IdempotencyKey
+		if generation != v.Generation {
+			key = intent.DeriveKey(v.Tenant, v.Tool, v.RequestKey, generation)
+		}
+		keys = append(keys, string(key))
+	}
+	if len(keys) == 0 {
+		keys = append(keys, string(v.IdempotencyKey))
+	}
+	return keys
+}
+
+// open reports whether it is not known if the attempt had its effect.
+func (a Attempt) open() bool { return a.Outcome != intent.Applied && a.Outcome != intent.NotApplied }
 
 // lastWord is what the last attempt said, for the error of a failed or doubtful intent.
 func (v Intent) lastWord() string {

@@ -54,6 +54,11 @@ func TestOfManyInvocationsOnOneVersionOneRunsTheTool(t *testing.T) {
 func TestWhatAToolDoesIsNeverTakenForLessThanItMayHaveDone(t *testing.T) {
 	t.Parallel()
 	boom := func() (tools.Result, error) { panic("nil map\x00\xff") }
+	inGroup := func() (tools.Result, error) {
+		g, _ := tools.NewGroup(context.Background())
+		g.Go(func(context.Context) error { panic("nil map\x00\xff") })
+		return tools.Result{}, g.Wait()
+	}
 	forged := &tools.Failure{Outcome: intent.Applied, Err: errors.New("a failure that says applied")}
 	var none *tools.Failure
 	for name, tc := range map[string]struct {
@@ -65,6 +70,8 @@ func TestWhatAToolDoesIsNeverTakenForLessThanItMayHaveDone(t *testing.T) {
 		"an opaque tool panics":            {opaque(), boom, intent.Unknown, "panic"},
 		"a keyed tool panics":              {keyed(), boom, intent.Unknown, "panic"},
 		"a read panics":                    {read(), boom, intent.NotApplied, "panic"},
+		"a goroutine of a tool panics":     {opaque(), inGroup, intent.Unknown, "panic"},
+		"a goroutine of a read panics":     {read(), inGroup, intent.NotApplied, "panic"},
 		"a bare error":                     {opaque(), answering(errors.New("EOF")), intent.Unknown, "tool_error"},
 		"a deadline":                       {opaque(), answering(context.DeadlineExceeded), intent.Unknown, "tool_error"},
 		"a failure without an outcome":     {opaque(), answering(&tools.Failure{}), intent.Unknown, ""},

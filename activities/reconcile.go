@@ -141,7 +141,7 @@ const lookupRecordTimeout = 10 * time.Second
 // alarm tells whoever watches the logs and the metrics that the evidence says something about
 // an intent that a person has to look at.
 func (a *Activities) alarm(row outbox.Row) {
-	if row.Amendment == 0 {
+	if !row.Raised {
 		return
 	}
 	telemetry.CountAlert(row.Alert)

@@ -171,6 +171,9 @@ func beat(ctx context.Context, timeout time.Duration) (stop func()) {
 	if timeout <= 0 {
 		return func() {}
 	}
+	// Whoever pauses the activity in Temporal does not stop the call, and must not make it look
+	// lost.
+	ctx = context.WithoutCancel(ctx)
 	done := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {

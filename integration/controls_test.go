@@ -6,12 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"go.temporal.io/api/common/v1"
-	"go.temporal.io/api/workflowservice/v1"
-
 	"writ"
-	"writ/activities"
 	"writ/intent"
 	"writ/internal/sandbox"
 )
@@ -200,50 +195,6 @@ func TestAWorkflowCancelledInTemporalInTheMiddleOfACallDoesNotInterruptIt(t *tes
 			w.provider.requests(t, 1)
 			w.provider.effects(t, 1)
 		})
-	}
-}
-
-func TestAnActivityPausedInTemporalInTheMiddleOfACallDoesNotInterruptIt(t *testing.T) {
-	t.Parallel()
-	for _, a := range []action{capture, notify} {
-		t.Run(a.tool, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			caller := w.hanging(t, a)
-			w.pauseInvoke(t)
-			w.awaitPaused(t)
-			if _, err := w.provider.Release(t.Context(), ""); err != nil {
-				t.Fatal(err)
-			}
-			caller.outcome(t).completed(t)
-			w.provider.requests(t, 1)
-			w.provider.effects(t, 1)
-		})
-	}
-}
-
-// pauseInvoke pauses the activity that runs the tool, as the Temporal UI does.
-func (w *world) pauseInvoke(t testing.TB) {
-	t.Helper()
-	_, err := w.stack.temporal(t).WorkflowService().PauseActivity(t.Context(), &workflowservice.PauseActivityRequest{
-		Namespace: w.stack.TemporalNamespace, Execution: &common.WorkflowExecution{WorkflowId: w.workflowID()},
-		Activity: &workflowservice.PauseActivityRequest_Type{Type: activities.NameInvoke}, RequestId: uuid.NewString(),
-	})
-	if err != nil {
-		t.Fatalf("pause: %v", err)
-	}
-}
-
-// awaitPaused returns when the activity's worker must have heard that it is paused.
-func (w *world) awaitPaused(t testing.TB) {
-	t.Helper()
-	w.awaitHeartbeat(t, time.Now().Add(2*time.Second))
-	described, err := w.stack.temporal(t).DescribeWorkflowExecution(t.Context(), w.workflowID(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(described.PendingActivities) != 1 || !described.PendingActivities[0].Paused {
-		t.Fatalf("pending: %v", described.PendingActivities)
 	}
 }
 

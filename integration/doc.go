@@ -7,7 +7,7 @@
 // tenant, a provider with its ledger, and the workers that it starts. So all of them run
 // in parallel on one Temporal server. Tests that restart the stack run one of their own.
 //
-// A test waits for a sync point (a file that a kill point creates, a request that the
+// A test waits for a sync point (a line that a kill point writes, a request that the
 // provider holds, the line of a process that is ready) and never for time to pass. It must
 // never reach into a process to see what it does.
 //

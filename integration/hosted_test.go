@@ -74,7 +74,11 @@ func runHostedWorker() int {
 }
 
 func hostAll(ctx context.Context) error {
-	list, err := hostedTools(os.Getenv("WRIT_PROVIDER_URL"))
+	window, err := readWindow(os.Getenv(windowVariable))
+	if err != nil {
+		return err
+	}
+	list, err := hostedTools(os.Getenv("WRIT_PROVIDER_URL"), window)
 	if err != nil {
 		return err
 	}
@@ -100,11 +104,7 @@ func hostAll(ctx context.Context) error {
 	}
 }
 
-func hostedTools(providerURL string) ([]tools.Tool, error) {
-	window, err := readWindow(os.Getenv(windowVariable))
-	if err != nil {
-		return nil, err
-	}
+func hostedTools(providerURL string, window tools.Window) ([]tools.Tool, error) {
 	list, err := sample.Tools(sample.Config{
 		ProviderURL: providerURL, Timeout: hostedTimeout,
 		Key: tools.KeyContract{Remembers: window}, Lookup: tools.LookupContract{SettleDelay: 500 * time.Millisecond},

@@ -219,7 +219,7 @@ func (l *life) happen(t *rapid.T) {
 func histories(t *testing.T, check func(t *rapid.T, l *life, step intent.Step)) {
 	t.Helper()
 	t.Parallel()
-	for range 20 {
+	for range 8 {
 		rapid.Check(t, func(t *rapid.T) {
 			l := newLife(t, rapid.SampledFrom(intent.Classes()).Draw(t, "class"), rapid.Bool().Draw(t, "honest"))
 			l.live(t, check)
@@ -245,7 +245,7 @@ func (l *life) live(t *rapid.T, check func(t *rapid.T, l *life, step intent.Step
 func endings(t *testing.T, class intent.Class, check func(t *rapid.T, l *life)) {
 	t.Helper()
 	t.Parallel()
-	for range 100 {
+	for range 40 {
 		rapid.Check(t, func(t *rapid.T) {
 			l := newLife(t, class, true)
 			l.live(t, func(*rapid.T, *life, intent.Step) {})

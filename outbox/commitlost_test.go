@@ -146,41 +146,33 @@ func TestWhatBecameOfATransactionIsAskedOnlyAfterItIsOver(t *testing.T) {
 func TestAnEffectHappensOnceWhereverItsConnectionIsCut(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	for name, cut := range map[string]func(kill func(pgx.Tx)) (effect, outbox.Seal){
-		"before_the_statement": func(kill func(pgx.Tx)) (effect, outbox.Seal) {
-			return func(tx *outbox.EffectTx) error {
-				terminate(t, b, tx)
-				return purge(t, "before_the_statement")(tx)
-			}, seal
-		},
-		"after_the_statement": func(kill func(pgx.Tx)) (effect, outbox.Seal) {
-			return func(tx *outbox.EffectTx) error {
-				err := purge(t, "after_the_statement")(tx)
-				terminate(t, b, tx)
-				return err
-			}, seal
-		},
-		"in_the_seal": func(kill func(pgx.Tx)) (effect, outbox.Seal) {
-			return purge(t, "in_the_seal"), func(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
-				kill(tx)
-				return seal(ctx, tx, row, reason, answer)
-			}
-		},
-		"after_the_seal": func(kill func(pgx.Tx)) (effect, outbox.Seal) {
-			return purge(t, "after_the_seal"), func(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
-				err := seal(ctx, tx, row, reason, answer)
-				kill(tx)
-				return err
-			}
-		},
+	for name, cut := range map[string]struct {
+		run  effect
+		seal outbox.Seal
+	}{
+		"before_the_statement": {func(tx *outbox.EffectTx) error {
+			b.terminate(t, tx)
+			return purge(t, "before_the_statement")(tx)
+		}, seal},
+		"after_the_statement": {func(tx *outbox.EffectTx) error {
+			err := purge(t, "after_the_statement")(tx)
+			b.terminate(t, tx)
+			return err
+		}, seal},
+		"in_the_seal": {purge(t, "in_the_seal"), func(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
+			b.kill(t, int(tx.Conn().PgConn().PID()))
+			return seal(ctx, tx, row, reason, answer)
+		}},
+		"after_the_seal": {purge(t, "after_the_seal"), func(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
+			err := seal(ctx, tx, row, reason, answer)
+			b.kill(t, int(tx.Conn().PgConn().PID()))
+			return err
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := b.claimed(t, name)
-			run, sealing := cut(func(tx pgx.Tx) {
-				b.kill(t, int(tx.Conn().PgConn().PID()))
-			})
 			limits := within(c, 10*time.Second)
-			done, err := b.Transact(t.Context(), limits, evidenceOf(c, run), sealing)
+			done, err := b.Transact(t.Context(), limits, evidenceOf(c, cut.run), cut.seal)
 			if errors.Is(err, outbox.ErrCommitLost) {
 				done, err = b.BecameOf(t.Context(), limits)
 			}
@@ -198,7 +190,7 @@ func TestAnEffectHappensOnceWhereverItsConnectionIsCut(t *testing.T) {
 }
 
 // terminate ends the transaction's own process.
-func terminate(t *testing.T, b bundle, tx *outbox.EffectTx) {
+func (b bundle) terminate(t *testing.T, tx *outbox.EffectTx) {
 	t.Helper()
 	var pid int
 	if err := tx.QueryRow(t.Context(), `SELECT pg_backend_pid()`).Scan(&pid); err != nil {

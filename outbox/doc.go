@@ -14,8 +14,10 @@
 //
 //   - Whoever changes an intent locks its row first, with FOR UPDATE, and attempts only
 //     after it. Where there is no row yet, the first lock is an advisory one: of the intent's
-//     id in StagePayload, of the action in Insert. There is one order of locks, so there is
-//     no deadlock.
+//     id in StagePayload, of the action in Insert. Claim takes those of its holds before the
+//     row, in the order of their keys, and whoever sets a hold takes one and no row of an
+//     intent. Rows of breakers come after that of the intent, and rows of holds last. There is
+//     one order of locks, so there is no deadlock.
 //   - A lost COMMIT answer is met by running the guarded statement again: Insert finds its
 //     row by the unique request key, Claim finds its own token, Journal finds the end.
 //   - No connection is held while a tool runs, but by [Store.Transact], whose tool works in the

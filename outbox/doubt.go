@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"writ/intent"
 )
 
 // DoubtFilter says which of the intents that somebody has to look at are listed; its zero value
@@ -122,14 +120,4 @@ func (f DoubtFilter) mark() (mark [markLength]byte, err error) {
 	sum := sha256.Sum256(append([]byte("doubt "), canonical...))
 	copy(mark[:], sum[:])
 	return mark, nil
-}
-
-// OpenAttempt returns the first attempt of which it is not known whether it had its effect.
-func (r Row) OpenAttempt() (Attempt, bool) {
-	for _, a := range r.Attempts {
-		if a.Outcome != intent.Applied && a.Outcome != intent.NotApplied {
-			return a, true
-		}
-	}
-	return Attempt{}, false
 }

@@ -141,11 +141,8 @@ func TestAnIntentInDoubtSaysWhyItWasParked(t *testing.T) {
 	if row.ParkedFor() != intent.ReasonNeverSentTwice {
 		t.Errorf("%q", row.ParkedFor())
 	}
-	if open, ok := row.OpenAttempt(); !ok || open.Number != 1 {
-		t.Errorf("%+v, %v", open, ok)
-	}
 	row = b.evidence(t, row, of(c, intent.Applied, ""))
-	if _, ok := row.OpenAttempt(); ok || row.ParkedFor() != "" {
-		t.Errorf("after evidence: %q, %v", row.ParkedFor(), ok)
+	if row.ParkedFor() != "" {
+		t.Errorf("after evidence: %q", row.ParkedFor())
 	}
 }

@@ -36,7 +36,7 @@ func (r *effectRows) Close() {
 func (r *effectRows) Next() bool {
 	r.tx.mu.Lock()
 	defer r.tx.mu.Unlock()
-	if r.rows.Next() {
+	if !r.tx.over && r.rows.Next() {
 		return true
 	}
 	r.close()
@@ -51,12 +51,18 @@ func (r *effectRows) Scan(dest ...any) error {
 	}
 	r.tx.mu.Lock()
 	defer r.tx.mu.Unlock()
+	if r.tx.over {
+		return errEffectOver
+	}
 	return r.rows.Scan(dest...)
 }
 
 func (r *effectRows) Values() ([]any, error) {
 	r.tx.mu.Lock()
 	defer r.tx.mu.Unlock()
+	if r.tx.over {
+		return nil, errEffectOver
+	}
 	return r.rows.Values()
 }
 
@@ -69,6 +75,9 @@ func (r *effectRows) RawValues() [][]byte {
 func (r *effectRows) FieldDescriptions() []pgconn.FieldDescription {
 	r.tx.mu.Lock()
 	defer r.tx.mu.Unlock()
+	if r.tx.over {
+		return nil // pgx keeps them with the connection
+	}
 	return r.rows.FieldDescriptions()
 }
 

@@ -97,23 +97,23 @@ func (e *EffectTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Ro
 	return effectRow{rows}
 }
 
-// limitSlack is how far the limits of statements may lag behind: each counts from its
-// statement's start, so it is set anew as time passes, but not for every quick statement.
-const limitSlack = time.Second
-
-// limit bounds the next statement by what is left of the attempt's time.
+// limit bounds the next statement by what is left of the attempt's time. Each limit counts from
+// its statement's start, so they are set anew as time passes, but not for every quick statement.
 func (e *EffectTx) limit(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(e.armed) < limitSlack || e.tx.Conn().PgConn().TxStatus() != txActive {
+	if now.Sub(e.armed) < margin(e.deadline.Sub(e.armed))/2 || e.tx.Conn().PgConn().TxStatus() != txActive {
 		return nil
 	}
 	e.armed = now
 	return setLimits(ctx, e.tx, e.deadline.Sub(now))
 }
 
+// margin is how much earlier than the attempt's time a limit ends, so that PostgreSQL itself
+// says what took too long.
+func margin(left time.Duration) time.Duration { return min(left/10, 500*time.Millisecond) }
+
 // setLimits bounds what one statement, one wait for a lock and one pause between statements
-// may take when the attempt has that much time left. They end a little before it, so that the
-// transaction says itself what took too long. PostgreSQL 15 has no limit for a whole
+// may take when the attempt has that much time left. PostgreSQL 15 has no limit for a whole
 // transaction. It also looks every second whether the client is still there, where it can, so
 // that the row's lock does not outlive a worker that was killed in a long statement.
 func setLimits(ctx context.Context, tx pgx.Tx, left time.Duration) error {
@@ -122,8 +122,8 @@ func setLimits(ctx context.Context, tx pgx.Tx, left time.Duration) error {
 			set_config('lock_timeout', $2, true), set_config('idle_in_transaction_session_timeout', $3, true),
 			CASE WHEN version() ~* 'linux|darwin|bsd' THEN set_config('client_connection_check_interval', '1000', true) END`
 	left = max(left, 10*time.Millisecond)
-	inTime := left - min(left/10, 500*time.Millisecond)
-	_, err := tx.Exec(ctx, statement, milliseconds(inTime), milliseconds(inTime-min(inTime/10, 500*time.Millisecond)), milliseconds(left))
+	early := margin(left)
+	_, err := tx.Exec(ctx, statement, milliseconds(left-early), milliseconds(left-2*early), milliseconds(left))
 	return err
 }
 

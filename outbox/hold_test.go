@@ -1,10 +1,12 @@
 package outbox_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -177,7 +179,7 @@ func TestSettingAHoldWaitsForTheClaimThatIsBeingGrantedAndNamesIt(t *testing.T) 
 	t.Parallel()
 	b := start(t)
 	row := b.insert(t, propose("order-4711", banked()))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var c outbox.Claim
 	claimed, set := make(chan struct{}), make(chan struct{})
@@ -187,9 +189,7 @@ func TestSettingAHoldWaitsForTheClaimThatIsBeingGrantedAndNamesIt(t *testing.T) 
 			return err
 		}
 		go func() { defer close(claimed); c = b.claim(t, row) }()
-		const stopped = `SELECT count(*) > 0 FROM pg_locks, writ_hold_lock($1, $2) key
-			WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND ((classid::bigint << 32) | objid::bigint) = key`
-		for !query[bool](t, b, stopped, string(bank.Scope), bank.Name) {
+		for !query[bool](t, b, sharedLock, string(bank.Scope), bank.Name) {
 			if ctx.Err() != nil {
 				return fmt.Errorf("the claim holds no lock on the provider: %w", ctx.Err())
 			}
@@ -247,22 +247,55 @@ func TestAfterAHoldIsSetOnlyTheListedAttemptsWereClaimed(t *testing.T) {
 	}
 }
 
-func TestClaimsAndHoldsOnTheSameSubjectsDoNotDeadlock(t *testing.T) {
+// In any other order, two claims could each wait for the other behind somebody who sets a hold.
+func TestEveryClaimTakesTheLocksOfItsHoldsInTheOrderOfTheirKeys(t *testing.T) {
 	t.Parallel()
-	b := start(t, "pool_max_conns=12")
-	var group sync.WaitGroup
-	for i := range 48 {
-		p := propose(fmt.Sprintf("order-%d", i), banked())
-		p.Tenant, p.Tool, p.Rules.Provider = fmt.Sprintf("n%d", i%2), fmt.Sprintf("n%d", i/2%2), fmt.Sprintf("n%d", i/4%2)
+	b := start(t)
+	for i := range 4 { // with each name the keys are in another order
+		p := propose("order-4711", banked())
+		p.Tenant = fmt.Sprintf("acme-%d", i)
 		row := b.insert(t, p)
-		on := outbox.Subject{Scope: []outbox.HoldScope{outbox.HoldTenant, outbox.HoldTool, outbox.HoldProvider}[i%3], Name: fmt.Sprintf("n%d", i%2)}
-		group.Go(func() { b.claim(t, row) })
-		group.Go(func() { b.setHold(t, on) })
+		subjects := b.inOrderOfKeys(t, outbox.Subject{Scope: outbox.HoldTenant, Name: p.Tenant}, outbox.Subject{Scope: outbox.HoldTool, Name: p.Tool}, bank)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ended := make(chan struct{})
+		var has [3]bool
+		err := pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+			// The claim stops at the second of the three.
+			if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(writ_hold_lock($1, $2))`, string(subjects[1].Scope), subjects[1].Name); err != nil {
+				return err
+			}
+			go func() { defer close(ended); b.granted(t, row) }()
+			b.awaitLock(t, subjects[1], ended)
+			for i, on := range subjects {
+				has[i] = query[bool](t, b, sharedLock, string(on.Scope), on.Name)
+			}
+			return nil
+		})
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		if has != [3]bool{true, false, false} {
+			t.Errorf("while it waits for the second of %v, the claim has %v", subjects, has)
+		}
 	}
-	group.Wait()
-	if n := len(b.holds(t, false)); n != 6 {
-		t.Errorf("%d holds stand", n)
+}
+
+// sharedLock is whether somebody has the lock of a subject's holds as claims have it.
+const sharedLock = `
+	SELECT count(*) > 0 FROM pg_locks, writ_hold_lock($1, $2) key
+	WHERE locktype = 'advisory' AND granted AND mode = 'ShareLock' AND objsubid = 1
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND ((classid::bigint << 32) | objid::bigint) = key`
+
+func (b bundle) inOrderOfKeys(t *testing.T, subjects ...outbox.Subject) []outbox.Subject {
+	t.Helper()
+	key := func(on outbox.Subject) int64 {
+		return query[int64](t, b, `SELECT writ_hold_lock($1, $2)`, string(on.Scope), on.Name)
 	}
+	slices.SortFunc(subjects, func(x, y outbox.Subject) int { return cmp.Compare(key(x), key(y)) })
+	return subjects
 }
 
 func TestAHoldIsSetOnceAndItsHistoryIsKept(t *testing.T) {

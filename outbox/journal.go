@@ -92,7 +92,7 @@ func amend(ctx context.Context, tx pgx.Tx, row Row, against string, seal Seal) (
 	if err := tx.QueryRow(ctx, statement, row.ID[:], against, row.Generation).Scan(&row.Version, &row.Amendment); err != nil {
 		return row, err
 	}
-	row.Alert = against
+	row.Alert, row.Raised = against, true
 	answer, err := answerOf(ctx, tx, row)
 	if err != nil {
 		return row, err
@@ -167,7 +167,7 @@ func settle(ctx context.Context, tx pgx.Tx, row *Row, step intent.Step, seal Sea
 		return err
 	}
 	if step.Reason == intent.ReasonPerformedTwice {
-		row.Alert = step.Reason
+		row.Alert, row.Raised = step.Reason, true
 	}
 	if err := move(ctx, tx, row, step.To); err != nil {
 		return err

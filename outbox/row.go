@@ -47,6 +47,9 @@ type Row struct {
 	Amendment int
 	// Alert is what somebody has to look at, one of intent's Reason constants; empty: nothing.
 	Alert string
+	// Raised says that the call that returned the row has raised the alert. It is not read with
+	// the row.
+	Raised bool
 	// SuspectedDuplicateOf is zero unless the intent seems to repeat an earlier one.
 	SuspectedDuplicateOf intent.ID
 	// ConfirmBy is until when a person may confirm the intent; zero if nobody has to.

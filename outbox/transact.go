@@ -100,7 +100,7 @@ func (s *Store) Transact(ctx context.Context, t Transaction, effect func(tx *Eff
 		return t.nothing(row, code, err), nil
 	}
 	if row, err = conclude(ctx, tx, row, ev, t, seal); err != nil {
-		return t.nothing(row, CodeTransactionLost, err), nil
+		return t.nothing(row, orElse(effectCauses[sqlState(err)], CodeTransactionLost), err), nil
 	}
 	return t.committed(row, tx.Commit(ctx))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -283,6 +284,26 @@ func TestAStatementAfterALongPauseHasOnlyWhatIsLeftOfTheTime(t *testing.T) {
 	})
 	if early > 30*time.Second || early < 25*time.Second || late > early-time.Second {
 		t.Errorf("a statement had %v at the start and %v after more than a second", early, late)
+	}
+}
+
+func TestAToolsSettingsDoNotReachTheCommit(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	c := b.claimed(t, "terms")
+	var during, sealing []string
+	const settings = `SELECT ARRAY[current_setting('synchronous_commit'), current_setting('client_connection_check_interval')]`
+	done, err := b.Transact(t.Context(), within(c, 10*time.Second), evidenceOf(c, func(tx *outbox.EffectTx) error {
+		err := tx.QueryRow(t.Context(), settings).Scan(&during)
+		return errors.Join(err, justErr(tx.Exec(t.Context(), `SELECT set_config('synchronous_commit', 'off', true)`)))
+	}), func(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
+		return errors.Join(tx.QueryRow(ctx, settings).Scan(&sealing), seal(ctx, tx, row, reason, answer))
+	})
+	if err != nil || !done.Committed {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if want := []string{"on", "1s"}; !slices.Equal(during, want) || !slices.Equal(sealing, want) {
+		t.Errorf("the settings are %v for the tool and %v for the COMMIT, want %v", during, sealing, want)
 	}
 }
 

@@ -17,8 +17,10 @@
 //
 // The class of a tool follows from its spec (see [Spec.Class]) and decides what happens
 // when an outcome is unknown: a read is run again, a keyed tool is sent again with the
-// same idempotency key while the provider surely remembers it, an opaque tool is never
-// sent twice.
+// same idempotency key while the provider surely remembers it, a reconcilable tool is asked
+// what became of it, an opaque tool is never sent twice.
+//
+// Goroutines of a tool belong into a [Group]: a panic in any other one ends the worker.
 //
 // A tool must send at most one effect for each invocation, must send exactly the
 // invocation's idempotency key, and must not retry by itself: the engine retries, with

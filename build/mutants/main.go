@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -54,25 +56,46 @@ func prove(ctx context.Context, table []mutant) error {
 	if err := b.healthy(ctx, table); err != nil {
 		return err
 	}
-	survivors := 0
-	for i, m := range table {
-		began := time.Now()
-		err := b.try(ctx, m)
-		verdict := "caught"
-		if err != nil {
-			survivors++
-			verdict = err.Error()
-		}
-		fmt.Printf("%2d/%d %-44s %3.0f s  %s (%s: %s)\n", i+1, len(table), m.name, time.Since(began).Seconds(), verdict, m.dir, m.test)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	var survivors atomic.Int32
+	var all sync.WaitGroup
+	queue := make(chan mutant)
+	for range trialsAtOnce {
+		all.Go(func() {
+			for m := range queue {
+				if !b.report(ctx, m) {
+					survivors.Add(1)
+				}
+			}
+		})
 	}
-	if survivors > 0 {
-		return fmt.Errorf("%d of %d mutants were not caught", survivors, len(table))
+	for _, m := range table {
+		queue <- m
+	}
+	close(queue)
+	all.Wait()
+	if n := survivors.Load(); n > 0 {
+		return fmt.Errorf("%d of %d mutants were not caught", n, len(table))
 	}
 	fmt.Printf("all %d mutants were caught\n", len(table))
 	return nil
+}
+
+// trialsAtOnce lets one trial compile while the test of another waits for something.
+const trialsAtOnce = 2
+
+// report tries a mutant, prints a line about it and reports whether it was caught.
+func (b bench) report(ctx context.Context, m mutant) (caught bool) {
+	began := time.Now()
+	verdict := "caught by " + m.test
+	err := ctx.Err()
+	if err == nil {
+		err = b.try(ctx, m)
+	}
+	if err != nil {
+		verdict = fmt.Sprintf("NOT CAUGHT by %s: %v", m.test, err)
+	}
+	fmt.Printf("%3.0f s  %-52s %s\n", time.Since(began).Seconds(), m.name, verdict)
+	return err == nil
 }
 
 // healthy runs the tests of the table on the code as it is.

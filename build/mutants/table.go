@@ -45,9 +45,9 @@ var mutants = []mutant{
 		dir: "intent", test: "TestNoAttemptIsParkedBeforeItsLeaseEnded",
 	},
 	{
-		name: "begin_a_generation_while_an_old_key_is_open",
+		name: "send_a_new_key_while_an_old_one_is_open",
 		file: "intent/next.go", old: "case s.openOld > 0:", broken: "case false:",
-		dir: "intent", test: "TestANewKeyIsUsedOnlyWhenNothingIsOpenUnderAnEarlierOne",
+		dir: "intent", test: "TestTheRuleTakesEveryStoryToTheEndItTells",
 	},
 	{
 		name: "forget_that_it_was_cancelled",

@@ -238,6 +238,8 @@ const attemptsIntroduction = `
 These stand in ` + "`attempts[].code`" + ` of an intent and of its receipt. They speak of one attempt: an intent settles on all its attempts,
 not on the last one. All other codes there are the words of a tool or of its provider, such as ` + "`card_declined`" + `. A refusal that
 names a code of its own has that one in place of ` + "`http_408`, `http_425`, `http_429` or `http_4xx`" + `, with the same effect.
+
+A lookup that was not answered has one of these codes too. It says why, and nothing of the effect.
 `
 
 const reasonsIntroduction = `

@@ -10,6 +10,7 @@ func TestAWorkerRefusesFlagsThatCannotBe(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"--recover-every -1s", "--recover-every must not be negative"},
 		{"--stop-grace 0s", "--stop-grace must be longer than 0"},
+		{"--breaker-failures -1", "--breaker-failures must not be negative"},
 		{"--max-result 0", "--max-result must be more than 0"},
 		{"--provider-url provider:7766", "invalid_configuration: correct --provider-url"},
 		{"--tools echo,payments.captrue --provider-url http://127.0.0.1:1", `no sample tool "payments.captrue"; choose from `},

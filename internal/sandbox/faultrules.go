@@ -32,13 +32,15 @@ func (f *Fault) befalls(t target) bool {
 		return false
 	}
 	switch kind.scope {
+	case scopeAny:
+		return t.standing == keyFree || t.standing == keyAnswered
 	case scopeNew:
 		return t.standing == keyFree
 	case scopeKnown:
 		return t.standing != keyFree
-	default:
-		return t.standing == keyFree || t.standing == keyAnswered
+	case scopeLookup:
 	}
+	return false
 }
 
 // hides tells whether a lookup that lags does not show an effect yet.

@@ -5,7 +5,7 @@ import (
 	"writ/tools"
 )
 
-// AttemptCodes returns the table of the codes that [Client.Do] gives by itself. Where a
+// AttemptCodes returns the table of the codes that this package gives by itself. Where a
 // 4xx names a code of its own, that one stands instead of http_4xx, with the same outcome.
 func AttemptCodes() []tools.AttemptCode {
 	return []tools.AttemptCode{
@@ -16,6 +16,7 @@ func AttemptCodes() []tools.AttemptCode {
 		{Code: codeInvalidRequest, Outcome: intent.NotApplied, Final: true, Meaning: "The tool's code asked for a request that cannot be made."},
 		{Code: codeTimeout, Outcome: intent.Unknown, Meaning: "The request may have been sent, and no answer came in time."},
 		{Code: codeConnectionLost, Outcome: intent.Unknown, Meaning: "The request may have been sent, and the connection broke before the answer."},
+		{Code: codePartialAnswer, Outcome: intent.Unknown, Meaning: "The answer to a lookup broke off or was too long, and what is missing may be the effect."},
 		{Code: "http_408", Outcome: intent.NotApplied, Meaning: "The provider did not get the whole request in time (RFC 9110, section 15.5.9) and did not act."},
 		{Code: "http_425", Outcome: intent.NotApplied, Meaning: "The provider did not want the request so early (RFC 8470, section 5.2) and did not act."},
 		{Code: "http_429", Outcome: intent.NotApplied, Meaning: "The provider had too many requests (RFC 6585, section 4) and did not act; its `Retry-After` is kept to."},

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"writ/intent"
+	"writ/internal/invocation"
 )
 
 // rudeServer answers the first request on each connection, keeps the connection alive, and
@@ -130,6 +132,26 @@ func TestARequestWithoutAKeyNeverRidesOnAnOldConnection(t *testing.T) {
 	}
 	if n := server.count(); n != 5 {
 		t.Errorf("five effects arrived as %d requests", n)
+	}
+}
+
+func TestAReferenceCarriesTheKeyAndNeedsOne(t *testing.T) {
+	t.Parallel()
+	server, seen := serve(t, ok)
+	client := newClient(t, Config{BaseURL: server.URL})
+	req := Request{Path: "/", KeyHeader: NoKey, ReferenceHeader: "Client-Reference"}
+	if _, err := client.Do(t.Context(), newInvocation(), req); err != nil {
+		t.Fatal(err)
+	}
+	sent := seen.all()[0]
+	if sent.Header.Get("Client-Reference") != testKey || sent.Header.Get(DefaultKeyHeader) != "" || !sent.Close {
+		t.Errorf("the headers are %v, on a connection of its own: %v", sent.Header, sent.Close)
+	}
+	keyless := invocation.New(invocation.Fields{SendBy: time.Now().Add(time.Minute)})
+	_, err := client.Do(t.Context(), keyless, req)
+	wantFailure(t, err, intent.NotApplied, codeInvalidRequest)
+	if n := len(seen.all()); n != 1 {
+		t.Errorf("the server received %d requests", n)
 	}
 }
 

@@ -47,19 +47,14 @@ func TestAnUnknownWindowAllowsNoSecondSendAndIsNeverTheAssumedOne(t *testing.T) 
 	t.Parallel()
 	unknown := 0
 	for _, p := range providers.All() {
-		window := spec(p).Rules().Window
-		switch p.Remembers {
-		case 0:
+		if p.Remembers == 0 {
 			t.Errorf("%s leaves the window open; say tools.WindowUnknown", p.API)
-		case tools.WindowUnknown:
+		}
+		if p.Remembers == tools.WindowUnknown {
 			unknown++
-			if window != 0 {
-				t.Errorf("%s: the window of an unknown memory is %s", p.API, window)
-			}
-		default:
-			if window <= 0 {
-				t.Errorf("%s: the window is %s", p.API, window)
-			}
+		}
+		if window := spec(p).Rules().Window; (window == 0) != (p.Remembers == tools.WindowUnknown) || window < 0 {
+			t.Errorf("%s: the window of %s is %s", p.API, p.Remembers, window)
 		}
 	}
 	if unknown == 0 {
