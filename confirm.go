@@ -106,7 +106,7 @@ func (d Decider) check() error {
 
 // decisions returns what people decided about the intent.
 func (c *Client) decisions(ctx context.Context, row outbox.Row) ([]Decision, error) {
-	if len(row.Decided) == 0 {
+	if len(row.Decided) == 0 && row.ConfirmBy.IsZero() {
 		return nil, nil
 	}
 	recorded, err := c.store.Decisions(ctx, row.ID)

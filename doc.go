@@ -24,7 +24,10 @@
 //	it repeats another request, and the tool refuses     duplicate_suspected    not_applied
 //	it waits for a person to confirm it                  confirmation_required  not_applied
 //	every attempt provably had no effect                 failed                 not_applied
+//	a person cancelled it, and nothing happened          cancelled              not_applied
 //	the effect may have happened; nothing more is sent   in_doubt               unknown
+//	a decision that the intent's state does not take     not_in_doubt, …        unknown
+//	trying again could make the effect happen twice      retry_refused          unknown
 //	the caller stopped waiting                           not_yet_known          unknown
 //	PostgreSQL or Temporal did not answer                database_unavailable,  unknown
 //	                                                     temporal_unavailable

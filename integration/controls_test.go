@@ -18,8 +18,8 @@ func (w *world) postponed(t testing.TB, a action, by time.Duration) writ.Intent 
 	w.provider.fault(t, sandbox.Fault{Fault: sandbox.FaultRateLimit, RetryAfter: int(by.Seconds())})
 	w.ask(t, a, requestKey, "--detach").accepted(t)
 	return w.awaitIntent(t, "it waits as long as the provider wants", func(got writ.Intent) error {
-		if len(got.Attempts) != 1 || got.Next.Kind != intent.Wait {
-			return fmt.Errorf("next is %+v after %d attempts", got.Next, len(got.Attempts))
+		if len(got.Attempts) != 1 || got.Attempts[0].Outcome != intent.NotApplied || got.Next.Kind != intent.Wait {
+			return fmt.Errorf("next is %+v after the attempts %+v", got.Next, got.Attempts)
 		}
 		return nil
 	})

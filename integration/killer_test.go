@@ -85,6 +85,9 @@ func (w *world) supervise(t *testing.T) (killed *atomic.Int64) {
 func (w *world) awaitState(t testing.TB, key string, want intent.State) writ.Intent {
 	t.Helper()
 	return w.awaitKey(t, key, key+" is "+string(want), func(got writ.Intent) error {
+		if got.State.Ended() && got.State != want {
+			t.Fatalf("%s has ended as %s, want %s; attempts: %+v", key, got.State, want, got.Attempts)
+		}
 		if got.State != want {
 			return fmt.Errorf("it is %s, and next is %+v; attempts: %+v", got.State, got.Next, got.Attempts)
 		}

@@ -219,7 +219,7 @@ func (l *life) happen(t *rapid.T) {
 func histories(t *testing.T, check func(t *rapid.T, l *life, step intent.Step)) {
 	t.Helper()
 	t.Parallel()
-	for range 8 {
+	for range 24 {
 		rapid.Check(t, func(t *rapid.T) {
 			l := newLife(t, rapid.SampledFrom(intent.Classes()).Draw(t, "class"), rapid.Bool().Draw(t, "honest"))
 			l.live(t, check)

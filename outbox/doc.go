@@ -8,7 +8,9 @@
 // is answered at once takes one flushed commit, [Store.InsertEnded]. An effect in this
 // database takes three as well: persist, claim, and [Store.Transact], which makes it and ends
 // the intent. A payload over intent.MaxInline takes one more before them all,
-// [Store.StagePayload].
+// [Store.StagePayload]. Each decision of a person takes one of its own: [Store.Confirm],
+// [Store.Deny], [Store.Cancel], [Store.Resolve], [Store.Inquire], [Store.Reissue] and
+// [Store.Acknowledge]; where it ends the intent, the end and the receipt are in it.
 //
 // # Rules for the code in this package
 //
@@ -19,7 +21,8 @@
 //     intent. Rows of breakers come after that of the intent, and rows of holds last. There is
 //     one order of locks, so there is no deadlock.
 //   - A lost COMMIT answer is met by running the guarded statement again: Insert finds its
-//     row by the unique request key, Claim finds its own token, Journal finds the end.
+//     row by the unique request key, Claim finds its own token, Journal finds the end, and whoever decides finds what
+//     they have decided.
 //   - No connection is held while a tool runs, but by [Store.Transact], whose tool works in the
 //     transaction that ends its intent.
 //   - Time is writ_now(), the database's clock.

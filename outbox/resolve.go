@@ -28,6 +28,9 @@ type Resolution struct {
 // more. The errors that are answers are not_in_doubt, which says who decided before, and
 // retry_refused if the rule would not go on although a person lets it.
 func (s *Store) Resolve(ctx context.Context, id intent.ID, as Resolution, by Decider, seal Seal) (Row, error) {
+	if !slices.Contains([]intent.DecisionKind{intent.ResolveApplied, intent.ResolveNotApplied, intent.Retry}, as.Kind) {
+		return Row{}, intent.Errorf(intent.CodeInvalidResolution, "%q is no resolution; nothing was decided", as.Kind)
+	}
 	d := Decision{Kind: as.Kind, Principal: by.Principal, Note: by.Note, MediaType: as.MediaType, Result: as.Result}
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
@@ -115,18 +118,10 @@ func retryable(row Row) error {
 		"intent %s may not be tried again (%s): the effect could happen twice; ask the provider, and resolve it as applied or not applied", row.ID, why)
 }
 
-// parkedFor returns the reason for which the rule parks the intent, now or when what it waits
-// for is over; empty if it goes on.
+// parkedFor returns the reason for which the rule parks an intent in doubt; empty if it goes on.
 func parkedFor(r intent.Record, now time.Time) string {
 	r.State = intent.Invoking // which is parked anew, with a reason
 	step := intent.Next(r, now)
-	// A wait leads to something else at its end; holds and leases are few.
-	for range len(r.Attempts) + 2 {
-		if step.Kind != intent.Wait {
-			break
-		}
-		step = intent.Next(r, step.At)
-	}
 	if step.Kind != intent.Park {
 		return ""
 	}

@@ -458,6 +458,17 @@ func TestAFailedIntentIsIssuedAgainUnderAKeyOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestOnlyAResolutionResolves(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	row, _ := b.parkedIn(t, "order-1", opaque())
+	for _, kind := range []intent.DecisionKind{"", intent.Confirm, intent.Reissue} {
+		if _, err := b.Resolve(t.Context(), row.ID, outbox.Resolution{Kind: kind}, statement, seal); intent.CodeOf(err) != intent.CodeInvalidResolution {
+			t.Errorf("%q: %v", kind, err)
+		}
+	}
+}
+
 func TestADecisionOnAnIntentThatIsNotThereIsNone(t *testing.T) {
 	t.Parallel()
 	b := start(t)

@@ -78,8 +78,9 @@ var mutants = []mutant{
 	// The claim: the permission to send.
 	{
 		name: "claim_by_attempt_instead_of_version",
-		file: "outbox/claim.go", old: "row.Version == req.Version && step.Kind", broken: "step.Attempt == len(row.Attempts)+1 && step.Kind",
-		dir: "outbox", test: "TestAClaimOnAnOldVersionIsRefused",
+		file: "outbox/claim.go", old: "row.Version == req.Version && step.Kind == intent.Invoke {",
+		broken: "step.Attempt == len(row.Attempts)+1 && step.Kind == intent.Invoke {\n\t\t\treq.Version = row.Version",
+		dir:    "outbox", test: "TestAClaimOnAnOldVersionIsRefused",
 	},
 	{
 		name: "grant_what_the_rule_does_not_say",
