@@ -149,7 +149,7 @@ func (r Record) stopped(s survey) Step {
 
 // revoked reports whether the policy said no and nobody has let the intent go on since.
 func (r Record) revoked(s survey) bool {
-	return !r.RevokedAt.IsZero() && !s.budgetFrom.After(r.RevokedAt)
+	return !r.RevokedAt.IsZero() && s.letGoOn <= r.RevokedAfter
 }
 
 // maxInProgress bounds, as a multiple of MaxAttempts, the attempts of a life in which the
@@ -279,7 +279,7 @@ func (r Record) park(s survey, now time.Time, reason string) Step {
 // intent go on after the answer. The provider's wish outlives the key that it was told under.
 func (r Record) due(s survey) time.Time {
 	var due time.Time
-	if s.last != nil && s.last.Outcome != "" && s.last.EvidenceAt.After(s.budgetFrom) {
+	if s.last != nil && s.last.Outcome != "" && s.total > s.budgetFrom {
 		due = s.last.EvidenceAt.Add(cmp.Or(s.last.RetryAfter, r.backoff(s.spent)))
 	}
 	if r.Rules.Serial && s.unanswered {

@@ -36,14 +36,16 @@ func TestNextAnswersWhateverTheRecordHolds(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "decisions") {
 			r.Decisions = append(r.Decisions, intent.Decided{
-				Kind: rapid.SampledFrom(append([]intent.DecisionKind{"", "later"}, intent.DecisionKinds()...)).Draw(t, "decision"),
-				At:   moment.Draw(t, "decided"), Generation: rapid.IntRange(-1, 3).Draw(t, "decision's generation"),
+				Kind:       rapid.SampledFrom(append([]intent.DecisionKind{"", "later"}, intent.DecisionKinds()...)).Draw(t, "decision"),
+				Generation: rapid.IntRange(-1, 3).Draw(t, "decision's generation"),
+				Attempts:   rapid.IntRange(-1, 6).Draw(t, "attempts before"), Lookups: rapid.IntRange(-1, 4).Draw(t, "lookups before"),
 			})
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "lookups") {
 			r.Lookups = append(r.Lookups, intent.Lookup{
 				Number: len(r.Lookups) + 1, Generation: rapid.IntRange(-1, 3).Draw(t, "lookup's generation"),
-				AskedAt: moment.Draw(t, "asked"), AnsweredAt: moment.Draw(t, "answered"), RetryAfter: wide("lookup's retry after"),
+				Attempts: rapid.IntRange(-1, 6).Draw(t, "attempts before the lookup"),
+				AskedAt:  moment.Draw(t, "asked"), AnsweredAt: moment.Draw(t, "answered"), RetryAfter: wide("lookup's retry after"),
 				Finding: rapid.SampledFrom(append([]intent.Finding{"", "later"}, intent.Findings()...)).Draw(t, "finding"),
 				Effects: rapid.IntRange(-1, 3).Draw(t, "effects"),
 			})

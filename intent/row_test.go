@@ -83,7 +83,7 @@ func (r *row) learning(fact func()) {
 // ask counts a lookup before its question is asked.
 func (r *row) ask(now time.Time) (number int) {
 	r.Version++
-	r.Lookups = append(r.Lookups, intent.Lookup{Number: len(r.Lookups) + 1, Generation: r.Generation, AskedAt: now})
+	r.Lookups = append(r.Lookups, intent.Lookup{Number: len(r.Lookups) + 1, Generation: r.Generation, Attempts: len(r.Attempts), AskedAt: now})
 	return len(r.Lookups)
 }
 
@@ -94,7 +94,7 @@ func (r *row) answered(number int, answer intent.Lookup) bool {
 		return false
 	}
 	r.learning(func() {
-		answer.Number, answer.Generation, answer.AskedAt = l.Number, l.Generation, l.AskedAt
+		answer.Number, answer.Generation, answer.Attempts, answer.AskedAt = l.Number, l.Generation, l.Attempts, l.AskedAt
 		*l = answer
 	})
 	return true
@@ -107,7 +107,7 @@ func (r *row) decide(now time.Time, kind intent.DecisionKind) (end intent.Step, 
 		return end, false
 	}
 	r.learning(func() {
-		r.Decisions = append(r.Decisions, intent.Decided{Kind: kind, Generation: r.Generation, At: now})
+		r.Decisions = append(r.Decisions, r.Decide(kind))
 	})
 	switch kind {
 	case intent.Confirm:
@@ -162,7 +162,7 @@ func (r *row) revoke(now time.Time) {
 		r.move(intent.Refused)
 	default:
 		r.Version++
-		r.RevokedAt = now
+		r.RevokedAt, r.RevokedAfter = now, len(r.Decisions)
 	}
 }
 

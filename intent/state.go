@@ -171,7 +171,9 @@ type Lookup struct {
 	Number int
 	// Generation is the one whose key was asked for.
 	Generation int
-	AskedAt    time.Time
+	// Attempts is how many there were when it was asked: it tells nothing of later ones.
+	Attempts int
+	AskedAt  time.Time
 	// Finding is empty while there is no answer.
 	Finding    Finding
 	AnsweredAt time.Time
@@ -183,12 +185,19 @@ type Lookup struct {
 	Effects int
 }
 
-// Decided is a person's decision as far as the protocol needs it.
+// Decided is a person's decision as far as the protocol needs it. What came before it is
+// counted and not timed, because the database's clock may go back.
 type Decided struct {
 	Kind DecisionKind
 	// Generation is the one that was decided on.
 	Generation int
-	At         time.Time
+	// Attempts and Lookups are how many there were.
+	Attempts, Lookups int
+}
+
+// Decide returns a decision that is made on the record now.
+func (r Record) Decide(kind DecisionKind) Decided {
+	return Decided{Kind: kind, Generation: r.Generation, Attempts: len(r.Attempts), Lookups: len(r.Lookups)}
 }
 
 // Record is everything that a step is decided on.
@@ -203,6 +212,8 @@ type Record struct {
 	// RevokedAt is when the policy said no to an intent of which something was sent already;
 	// zero if it did not.
 	RevokedAt time.Time
+	// RevokedAfter is how many decisions there were then.
+	RevokedAfter int
 	// HeldUntil is the time before which no claim may be granted, because of a hold; zero if
 	// there is none. The hold may then still stand.
 	HeldUntil time.Time

@@ -32,8 +32,11 @@ type survey struct {
 	// resolved says that a person said that nothing happened under the generation's key, and
 	// cancelled that one stopped the intent.
 	resolved, cancelled bool
-	// budgetFrom is when the budget of attempts began, and askFrom that of lookups.
-	budgetFrom, askFrom time.Time
+	// letGoOn is the number of the last decision that let the intent go on; 0: there is none.
+	letGoOn int
+	// budgetFrom is the number of the last attempt before the budget of attempts began, and
+	// askFrom that of the last lookup before the budget of lookups did.
+	budgetFrom, askFrom int
 	// lookups counts the lookups since askFrom, and asked is the last of them.
 	lookups int
 	asked   *Lookup
@@ -56,7 +59,7 @@ func (r Record) survey() survey {
 }
 
 func (r Record) readDecisions(s *survey) (resolvedApplied bool) {
-	for _, d := range r.Decisions {
+	for i, d := range r.Decisions {
 		switch d.Kind {
 		case ResolveApplied:
 			resolvedApplied = true
@@ -65,10 +68,10 @@ func (r Record) readDecisions(s *survey) (resolvedApplied bool) {
 		case Cancel:
 			s.cancelled = true
 		case Retry, Reissue:
-			s.budgetFrom, s.askFrom = latest(s.budgetFrom, d.At), latest(s.askFrom, d.At)
+			s.letGoOn, s.budgetFrom, s.askFrom = i+1, d.Attempts, d.Lookups
 			s.cancelled = false // a person let it go on
 		case Inquire:
-			s.askFrom = latest(s.askFrom, d.At)
+			s.askFrom = d.Lookups
 		case Confirm, Deny, Acknowledge:
 		}
 	}
@@ -83,13 +86,12 @@ func (s *survey) apply(why string) {
 
 func (r Record) readAttempt(s *survey, a *Attempt) {
 	s.total++
-	if !a.ClaimedAt.Before(s.budgetFrom) {
+	if s.total > s.budgetFrom {
 		s.made++
 		if !a.InProgress {
 			s.spent++
 		}
 	}
-	s.askFrom = latest(s.askFrom, a.ClaimedAt)
 	s.last = a
 	if a.Generation == r.Generation {
 		s.lastOfKey = a
@@ -173,7 +175,7 @@ func (r Record) clears(a *Attempt) clearing {
 	}
 	trusted := a.LeaseUntil.Add(r.Rules.SettleDelay)
 	for _, l := range r.Lookups {
-		if l.Finding == Absent && l.Generation == a.Generation && !l.AskedAt.Before(trusted) {
+		if l.Finding == Absent && l.Generation == a.Generation && l.Attempts >= a.Number && !l.AskedAt.Before(trusted) {
 			return clearedByWord
 		}
 	}
@@ -186,7 +188,7 @@ func (r Record) readLookups(s *survey) {
 		if l.Finding == Found {
 			s.apply(ReasonFound)
 		}
-		if !l.AskedAt.Before(s.askFrom) {
+		if i >= s.askFrom && l.Attempts == s.total {
 			s.lookups++
 			s.asked = l
 		}

@@ -14,10 +14,10 @@ func TestWhatHappenedIsReadFromTheWholeRecord(t *testing.T) {
 	already := intent.Attempt{Outcome: intent.NotApplied, Already: true}
 	stored := intent.Attempt{Outcome: intent.NotApplied, Stored: true}
 	absent := func(after time.Duration) []intent.Lookup {
-		return []intent.Lookup{{Generation: 1, Finding: intent.Absent, AskedAt: epoch.Add(after)}}
+		return []intent.Lookup{{Generation: 1, Finding: intent.Absent, Attempts: 5, AskedAt: epoch.Add(after)}}
 	}
 	said := func(kind intent.DecisionKind) []intent.Decided {
-		return []intent.Decided{{Kind: kind, Generation: 1, At: epoch}}
+		return []intent.Decided{{Kind: kind, Generation: 1, Attempts: 5}}
 	}
 	for name, tc := range map[string]struct {
 		class     intent.Class
@@ -125,7 +125,7 @@ func TestAnIntentIsCancelledUntilAPersonLetsItGoOn(t *testing.T) {
 			t.Parallel()
 			r := intent.Record{State: intent.Invoking, Generation: 1}
 			for _, kind := range tc.kinds {
-				r.Decisions = append(r.Decisions, intent.Decided{Kind: kind, Generation: 1, At: epoch})
+				r.Decisions = append(r.Decisions, r.Decide(kind))
 			}
 			if r.Cancelled() != tc.want {
 				t.Errorf("cancelled: %v", r.Cancelled())

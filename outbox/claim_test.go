@@ -87,11 +87,13 @@ func TestAClaimWhoseCommitAnswerWasLostIsFoundByItsToken(t *testing.T) {
 func TestAClaimOnAnOldVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	b := start(t)
+	b.setClock(t, noon)
 	row := b.insert(t, propose("order-4711", keyed()))
 	c := b.granted(t, row)
 	known := b.evidence(t, row, of(c, intent.NotApplied, "http_429")) // a fact that the step was not decided on
+	b.setClock(t, noon.Add(time.Minute))                              // the backoff is over: nothing but the version is in the way
 	late := b.claim(t, c.Row)
-	if late.Granted || late.Row.Version != known.Version || len(late.Row.Attempts) != 1 {
+	if late.Granted || late.Row.Version != known.Version || len(late.Row.Attempts) != 1 || late.Row.Next().Kind != intent.Invoke {
 		t.Errorf("claimed on version %d of %d: %+v", c.Row.Version, known.Version, late)
 	}
 }

@@ -142,9 +142,10 @@ func notAwaiting(ctx context.Context, tx pgx.Tx, row Row) error {
 // insertDecision records what was decided on the locked row.
 func insertDecision(ctx context.Context, tx pgx.Tx, row Row, d Decision) error {
 	const statement = `
-		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result)
-		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, writ_now(), nullif($7, ''), $8 FROM decisions WHERE intent_id = $1`
-	_, err := tx.Exec(ctx, statement, row.ID[:], string(d.Kind), d.Principal, d.Note, row.Commitment[:], row.Generation, d.MediaType, d.Result)
+		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups)
+		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, writ_now(), nullif($7, ''), $8, $9, $10 FROM decisions WHERE intent_id = $1`
+	_, err := tx.Exec(ctx, statement, row.ID[:], string(d.Kind), d.Principal, d.Note, row.Commitment[:], row.Generation, d.MediaType, d.Result,
+		len(row.Attempts), len(row.Lookups))
 	return err
 }
 

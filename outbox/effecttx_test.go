@@ -131,14 +131,22 @@ func TestATransactionIsOfNoUseToAToolThatHasReturned(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	c := b.claimed(t, "terms")
+	b.exec(t, keepDocument, "outlived")
 	var outlived *outbox.EffectTx
-	done := b.transact(t, c, func(tx *outbox.EffectTx) error {
+	var inTheSeal error
+	done, err := b.Transact(t.Context(), within(c, 10*time.Second), evidenceOf(c, func(tx *outbox.EffectTx) error {
 		outlived = tx
 		return purge(t, "terms")(tx)
+	}), func(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer *outbox.Answer) error {
+		inTheSeal = purge(t, "outlived")(outlived)
+		return seal(ctx, tx, row, reason, answer)
 	})
-	b.exec(t, keepDocument, "terms")
-	if err := purge(t, "terms")(outlived); err == nil || !done.Committed || !b.kept(t, "terms") {
-		t.Errorf("a statement after the end: %v", err)
+	if err != nil || !done.Committed {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	afterwards := purge(t, "outlived")(outlived)
+	if inTheSeal == nil || afterwards == nil || !b.kept(t, "outlived") {
+		t.Errorf("after the tool had returned: %v before the COMMIT, %v after it", inTheSeal, afterwards)
 	}
 }
 

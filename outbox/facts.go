@@ -11,11 +11,11 @@ import (
 // factColumns are what the rule needs of an intent's lookups and decisions, each as one JSON
 // array. They come with the row, because a step is decided on one snapshot of everything.
 const factColumns = `
-	(SELECT jsonb_agg(jsonb_build_object('number', l.number, 'generation', l.generation, 'worker', l.worker, 'asked_at', l.asked_at,
+	(SELECT jsonb_agg(jsonb_build_object('number', l.number, 'generation', l.generation, 'attempts', l.attempts, 'worker', l.worker, 'asked_at', l.asked_at,
 		'finding', l.finding, 'answered_at', l.answered_at, 'code', l.code, 'message', l.message, 'retry_after_ms', l.retry_after_ms,
 		'effect_id', l.effect_id, 'effects', l.effects, 'media_type', l.media_type) ORDER BY l.number)
 		FROM lookups l WHERE l.intent_id = i.id),
-	(SELECT jsonb_agg(jsonb_build_object('kind', d.kind, 'generation', d.generation, 'at', d.decided_at) ORDER BY d.number)
+	(SELECT jsonb_agg(jsonb_build_object('kind', d.kind, 'generation', d.generation, 'attempts', d.attempts, 'lookups', d.lookups) ORDER BY d.number)
 		FROM decisions d WHERE d.intent_id = i.id)`
 
 // Lookup is one question to the provider with its answer.
@@ -31,6 +31,7 @@ type Lookup struct {
 type lookupFact struct {
 	Number       int            `json:"number"`
 	Generation   int            `json:"generation"`
+	Attempts     int            `json:"attempts"`
 	Worker       string         `json:"worker"`
 	AskedAt      time.Time      `json:"asked_at"`
 	Finding      intent.Finding `json:"finding"`
@@ -50,7 +51,8 @@ func (r *Row) readFacts(lookups, decided []byte) error {
 	var decisions []struct {
 		Kind       intent.DecisionKind `json:"kind"`
 		Generation int                 `json:"generation"`
-		At         time.Time           `json:"at"`
+		Attempts   int                 `json:"attempts"`
+		Lookups    int                 `json:"lookups"`
 	}
 	for _, column := range []struct {
 		what string
@@ -67,14 +69,14 @@ func (r *Row) readFacts(lookups, decided []byte) error {
 	for _, f := range asked {
 		r.Lookups = append(r.Lookups, Lookup{
 			Lookup: intent.Lookup{
-				Number: f.Number, Generation: f.Generation, AskedAt: f.AskedAt.UTC(), Finding: f.Finding, AnsweredAt: f.AnsweredAt.UTC(),
+				Number: f.Number, Generation: f.Generation, Attempts: f.Attempts, AskedAt: f.AskedAt.UTC(), Finding: f.Finding, AnsweredAt: f.AnsweredAt.UTC(),
 				RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond, EffectID: f.EffectID, Effects: f.Effects,
 			},
 			Worker: f.Worker, Code: f.Code, Message: f.Message, MediaType: f.MediaType,
 		})
 	}
 	for _, d := range decisions {
-		r.Decided = append(r.Decided, intent.Decided{Kind: d.Kind, Generation: d.Generation, At: d.At.UTC()})
+		r.Decided = append(r.Decided, intent.Decided{Kind: d.Kind, Generation: d.Generation, Attempts: d.Attempts, Lookups: d.Lookups})
 	}
 	return nil
 }

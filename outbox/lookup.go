@@ -42,9 +42,9 @@ func (s *Store) BeginLookup(ctx context.Context, req LookupRequest) (LookupGrant
 			return nil
 		}
 		const statement = `
-			INSERT INTO lookups (intent_id, number, generation, worker, asked_at) VALUES ($1, $2, $3, $4, $5)`
+			INSERT INTO lookups (intent_id, number, generation, attempts, worker, asked_at) VALUES ($1, $2, $3, $4, $5, $6)`
 		number := len(row.Lookups) + 1
-		if _, err := tx.Exec(ctx, statement, row.ID[:], number, row.Generation, req.Worker, row.ReadAt); err != nil {
+		if _, err := tx.Exec(ctx, statement, row.ID[:], number, row.Generation, len(row.Attempts), req.Worker, row.ReadAt); err != nil {
 			return err
 		}
 		if row, err = load(ctx, tx, req.ID); err != nil {

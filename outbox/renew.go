@@ -63,7 +63,8 @@ func (s *Store) Revoke(ctx context.Context, id intent.ID, version int64, decisio
 			return nil
 		}
 		const statement = `
-			UPDATE intents SET version = version + 1, revoked_at = writ_now(), revocation = $3, due_at = writ_now() + $4::interval
+			UPDATE intents SET version = version + 1, revoked_at = writ_now(), revocation = $3,
+				revoked_after = (SELECT count(*) FROM decisions WHERE intent_id = $1), due_at = writ_now() + $4::interval
 			WHERE id = $1 AND version = $2`
 		if _, err := tx.Exec(ctx, statement, id[:], version, decision, progressGrace); err != nil {
 			return err

@@ -109,7 +109,7 @@ func resolvable(row Row, earlier []Decision) error {
 // retryable is nil if the rule would go on with a parked intent once a person lets it.
 func retryable(row Row) error {
 	r := row.Record()
-	r.Decisions = append(slices.Clone(r.Decisions), intent.Decided{Kind: intent.Retry, Generation: row.Generation, At: row.ReadAt})
+	r.Decisions = append(slices.Clone(r.Decisions), r.Decide(intent.Retry))
 	why := parkedFor(r, row.ReadAt)
 	if why == "" {
 		return nil

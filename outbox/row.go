@@ -38,8 +38,10 @@ type Row struct {
 	Decided []intent.Decided
 	// RevokedAt and Revocation are the policy's no to an intent of which something was sent
 	// already; zero if there is none.
-	RevokedAt  time.Time
-	Revocation []byte // canonical JSON
+	RevokedAt time.Time
+	// RevokedAfter is how many decisions of people there were then.
+	RevokedAfter int
+	Revocation   []byte // canonical JSON
 	// HeldUntil is the time before which no claim may be granted; zero if no hold stands.
 	HeldUntil time.Time
 	// Amendment numbers the receipt that a [Seal] is to write: 0 for the end of a generation,
@@ -76,7 +78,7 @@ func (r Row) Record() intent.Record {
 	rec := intent.Record{
 		State: r.State, Version: r.Version, Generation: r.Generation,
 		FirstSentAt: r.FirstSentAt, ConfirmBy: r.ConfirmBy, Rules: r.Rules,
-		RevokedAt: r.RevokedAt, HeldUntil: r.HeldUntil, Decisions: r.Decided,
+		RevokedAt: r.RevokedAt, RevokedAfter: r.RevokedAfter, HeldUntil: r.HeldUntil, Decisions: r.Decided,
 		Attempts: make([]intent.Attempt, len(r.Attempts)), Lookups: make([]intent.Lookup, len(r.Lookups)),
 	}
 	for i, a := range r.Attempts {

@@ -86,7 +86,7 @@ const intentColumns = `
 	i.id, i.tenant, i.request_key, i.principal, i.tool, i.task_queue, i.state, i.version, i.generation, i.idempotency_key,
 	i.effect_context, i.decision, i.salt, i.fingerprint, i.spec_digest, i.commitment, i.rules, i.traceparent,
 	i.created_at, i.first_sent_at, i.due_at, i.ended_at, i.suspected_duplicate_of, i.confirm_by,
-	i.revoked_at, i.revocation, i.alert, writ_held_until(i.tenant, i.tool, i.rules->>'provider'),` + factColumns
+	i.revoked_at, i.revoked_after, i.revocation, i.alert, writ_held_until(i.tenant, i.tool, i.rules->>'provider'),` + factColumns
 
 const attemptColumns = `
 	a.number, a.generation, a.token, a.worker, a.claimed_at, a.lease_until, a.send_by, a.outcome, a.evidence_at,
@@ -156,7 +156,7 @@ func scan(rows pgx.Rows, r *Row) error {
 	err := rows.Scan((*[16]byte)(&r.ID), &r.Tenant, &r.RequestKey, &r.Principal, &r.Tool, &r.TaskQueue, &r.State, &r.Version, &r.Generation, &r.IdempotencyKey,
 		&r.EffectContext, &r.Decision, &salt, &fingerprint, &spec, &commitment, &rules, &r.Traceparent,
 		&r.CreatedAt, &firstSent, &due, &ended, &duplicateOf, &confirmBy,
-		&revoked, &r.Revocation, &alert, &held, &lookups, &decided, &r.ReadAt,
+		&revoked, &r.RevokedAfter, &r.Revocation, &alert, &held, &lookups, &decided, &r.ReadAt,
 		&number, &generation, &token, &worker, &claimed, &lease, &sendBy, &outcome, &known,
 		&code, &message, &final, &inProgress, &retryMS, &mediaType, &stored, &already, &effectID, &transacted)
 	if err != nil {

@@ -75,6 +75,12 @@ var mutants = []mutant{
 		dir: "activities", test: "TestAProviderThatShowsOneKeyPerformedTwiceIsRecordedLoudly",
 	},
 
+	{
+		name: "let_a_refusal_speak_for_earlier_requests",
+		file: "intent/survey.go", old: "if r.Rules.ReplaysErrors && b.Stored && b.Outcome", broken: "if b.Outcome",
+		dir: "intent", test: "TestAnIntentFailsOnlyWhenEveryAttemptIsProvenNotApplied",
+	},
+
 	// The claim: the permission to send.
 	{
 		name: "claim_by_attempt_instead_of_version",
@@ -151,7 +157,7 @@ var mutants = []mutant{
 		name: "derive_the_key_from_the_attempt",
 		file: "activities/invoke.go", old: "IdempotencyKey: row.IdempotencyKey, Attempt: attempt.Number,",
 		broken: "IdempotencyKey: intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, attempt.Number), Attempt: attempt.Number,",
-		dir:    "activities", test: "TestAWorkerThatDiedLeavesItsIntentToTheNextOne",
+		dir:    "activities", test: "TestTheToolReceivesExactlyWhatWasAuthorizedAndPersisted",
 	},
 	{
 		name: "let_the_tools_context_follow_the_activitys",
@@ -185,6 +191,12 @@ var mutants = []mutant{
 		dir: "tools/effecthttp", test: "TestTheTimeSpentConnectingCounts",
 	},
 
+	{
+		name: "drop_an_answer_that_comes_after_the_lease",
+		file: "activities/run.go", old: "r.late(r.checked(<-answers))", broken: "r.checked(<-answers)",
+		dir: "activities", test: "TestAnAnswerThatComesAfterTheLeaseIsRecorded",
+	},
+
 	// The evidence and the end.
 	{
 		name: "let_later_evidence_overwrite_a_definite_outcome",
@@ -207,7 +219,7 @@ var mutants = []mutant{
 		dir: "outbox", test: "TestEvidenceAgainstAnEndIsSealedAsAnAmendmentOnDiskAndRaisesTheAlert",
 	},
 	{
-		name: "ask_without_counting",
+		name: "look_up_on_an_old_version",
 		file: "outbox/lookup.go", old: "if row.Version != req.Version || row.Next().Kind != intent.Reconcile {", broken: "if row.Next().Kind != intent.Reconcile {",
 		dir: "outbox", test: "TestALookupIsGrantedOnceAndOnTheVersionThatItWasDecidedOn",
 	},

@@ -9,6 +9,8 @@ SET LOCAL lock_timeout = '2s';
 ALTER TABLE intents
     -- When and why the policy said no although something was sent already.
     ADD COLUMN revoked_at timestamptz,
+    -- How many decisions of people there were then.
+    ADD COLUMN revoked_after integer NOT NULL DEFAULT 0,
     ADD COLUMN revocation bytea,
     -- Evidence says something that a person has to look at, until one has.
     ADD COLUMN alert text,
@@ -38,6 +40,9 @@ CREATE TABLE lookups (
     intent_id      uuid NOT NULL REFERENCES intents (id),
     number         integer NOT NULL CHECK (number > 0),
     generation     integer NOT NULL CHECK (generation > 0),
+    -- How many attempts there were when it was asked. What it shows is about those; times would
+    -- not tell where the clock went back.
+    attempts       integer NOT NULL,
     worker         text NOT NULL,
     asked_at       timestamptz NOT NULL,
     finding        text CHECK (finding IN ('found', 'absent', 'unclear')),
@@ -64,6 +69,9 @@ ALTER TABLE decisions
         'resolve_not_applied', 'retry', 'inquire', 'reissue', 'acknowledge')) NOT VALID,
     -- The generation that was decided on.
     ADD COLUMN generation integer NOT NULL DEFAULT 1,
+    -- How many attempts and lookups there were.
+    ADD COLUMN attempts integer NOT NULL DEFAULT 0,
+    ADD COLUMN lookups integer NOT NULL DEFAULT 0,
     -- What an operator says that the tool would have answered.
     ADD COLUMN media_type text,
     ADD COLUMN result bytea,
@@ -189,8 +197,8 @@ END $$;
 CREATE FUNCTION writ_guard_lookup() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.finding IS NOT NULL OR (NEW.intent_id, NEW.number, NEW.generation, NEW.worker, NEW.asked_at)
-       IS DISTINCT FROM (OLD.intent_id, OLD.number, OLD.generation, OLD.worker, OLD.asked_at)
+    IF OLD.finding IS NOT NULL OR (NEW.intent_id, NEW.number, NEW.generation, NEW.attempts, NEW.worker, NEW.asked_at)
+       IS DISTINCT FROM (OLD.intent_id, OLD.number, OLD.generation, OLD.attempts, OLD.worker, OLD.asked_at)
     THEN
         RAISE EXCEPTION 'writ: lookup % of intent % cannot change', OLD.number, OLD.intent_id
             USING ERRCODE = 'integrity_constraint_violation';
@@ -236,11 +244,11 @@ ALTER TABLE decisions DISABLE TRIGGER keep;
 DELETE FROM decisions WHERE kind NOT IN ('confirm', 'deny');
 ALTER TABLE decisions ENABLE TRIGGER keep;
 ALTER TABLE decisions
-    DROP COLUMN generation, DROP COLUMN media_type, DROP COLUMN result,
+    DROP COLUMN generation, DROP COLUMN attempts, DROP COLUMN lookups, DROP COLUMN media_type, DROP COLUMN result,
     DROP CONSTRAINT decisions_kind_check,
     ADD CONSTRAINT decisions_kind_check CHECK (kind IN ('confirm', 'deny'));
 ALTER TABLE intents
-    DROP COLUMN revoked_at, DROP COLUMN revocation, DROP COLUMN alert,
+    DROP COLUMN revoked_at, DROP COLUMN revoked_after, DROP COLUMN revocation, DROP COLUMN alert,
     DROP CONSTRAINT intents_class_check,
     ADD CONSTRAINT intents_class_check CHECK (class IN ('read', 'keyed', 'opaque')),
     DROP CONSTRAINT intents_state_check,
