@@ -246,11 +246,16 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	row, err := c.store.Load(check, p.id)
 	var known string
 	mine := err == nil && p.request.SameAs(row) == nil
+	var seen Intent
+	if mine {
+		seen = viewOf(row)
+		seen.Holds, _ = c.holdsOn(check, row) // without them it is said less exactly why it waits
+	}
 	switch {
 	case mine && row.Next().Kind == intent.Stop:
 		known = fmt.Sprintf("intent %s is %s by now; request key %q again returns its end", p.id, row.State, p.request.RequestKey)
 	case mine:
-		known = fmt.Sprintf("intent %s was accepted and goes on (%s); request key %q again waits for its end", p.id, row.State, p.request.RequestKey)
+		known = fmt.Sprintf("intent %s was accepted and %s; request key %q again waits for its end", p.id, seen.goesOn(), p.request.RequestKey)
 	default:
 		known = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe, and `writ doctor` shows whether a worker polls for it",
 			p.request.RequestKey)
@@ -265,7 +270,7 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	e := intent.Errorf(code, "%s", known)
 	e.Cause = cause
 	if mine {
-		e = provenBy(row.State, e)
+		e = provenBy(seen, e)
 	}
 	return e
 }

@@ -2,6 +2,7 @@ package writ
 
 import (
 	"context"
+	"errors"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -26,7 +27,9 @@ type Decision struct {
 	Kind      intent.DecisionKind `json:"kind"`
 	Principal string              `json:"principal"`
 	Note      string              `json:"note,omitempty"`
-	DecidedAt time.Time           `json:"decided_at"`
+	// Generation is the one that was decided on.
+	Generation int       `json:"generation"`
+	DecidedAt  time.Time `json:"decided_at"`
 }
 
 // Confirm lets an intent that waits for a person go on: it is bound to exactly what is on
@@ -70,7 +73,7 @@ const wakeTimeout = 5 * time.Second
 // confirmed one, because it is due.
 func (c *Client) decided(ctx context.Context, row outbox.Row, err error) (Intent, error) {
 	if err != nil {
-		return Intent{}, err
+		return Intent{}, shownBy(row, err)
 	}
 	wake, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
@@ -78,6 +81,16 @@ func (c *Client) decided(ctx context.Context, row outbox.Row, err error) (Intent
 		c.log.Warn("a decision is committed, and Temporal has not heard of it; recovery goes on with the intent", "intent_id", row.ID.String(), "error", err)
 	}
 	return c.view(ctx, row)
+}
+
+// shownBy adds to the error of a decision what the intent's row, if it was read, shows of the
+// effect.
+func shownBy(row outbox.Row, err error) error {
+	var e *Error
+	if row.ID.IsZero() || !errors.As(err, &e) {
+		return err
+	}
+	return provenBy(viewOf(row), e)
 }
 
 // maxNote bounds Decider.Note in bytes.
@@ -115,7 +128,7 @@ func (c *Client) decisions(ctx context.Context, row outbox.Row) ([]Decision, err
 	}
 	list := make([]Decision, len(recorded))
 	for i, d := range recorded {
-		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, DecidedAt: d.DecidedAt}
+		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, Generation: d.Generation, DecidedAt: d.DecidedAt}
 	}
 	return list, nil
 }

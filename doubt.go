@@ -99,8 +99,8 @@ func doubtOf(row outbox.Row, v Intent, stake stakeOf) Doubt {
 
 // doubtfulSince is Doubt.Since.
 func doubtfulSince(v Intent) time.Time {
-	if open := slices.IndexFunc(v.Attempts, Attempt.open); open >= 0 && v.State == intent.InDoubt {
-		return v.Attempts[open].ClaimedAt
+	if first := slices.IndexFunc(v.Attempts, func(a Attempt) bool { return a.Open }); first >= 0 && v.State == intent.InDoubt {
+		return v.Attempts[first].ClaimedAt
 	}
 	since := v.EndedAt
 	for _, a := range v.Attempts {
@@ -186,7 +186,7 @@ func (c *Client) Acknowledge(ctx context.Context, id intent.ID, by Decider) (Int
 	}
 	row, err := c.store.Acknowledge(ctx, id, outbox.Decider(by))
 	if err != nil {
-		return Intent{}, err
+		return Intent{}, shownBy(row, err)
 	}
 	return c.view(ctx, row)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"writ/activities"
 	"writ/intent"
 	"writ/outbox"
@@ -96,9 +98,10 @@ func TestEveryProviderThatCanBeAskedIsAskedAndItsAnswerAwaited(t *testing.T) {
 	e, opaque := doubtful(t, refund)
 	row := e.lookedUp(t, transfer, "order-1")
 	e.temporal.signalled = func() { // a worker that hears of it
-		grant, err := e.store.BeginLookup(t.Context(), outbox.LookupRequest{ID: row.ID, Version: row.Version + 1, Worker: "worker-1"})
+		asking := outbox.LookupRequest{ID: row.ID, Version: row.Version + 1, Token: uuid.New(), Worker: "worker-1", Rules: row.Rules}
+		_, err := e.store.BeginLookup(t.Context(), asking)
 		if err == nil {
-			_, err = e.store.RecordLookup(t.Context(), row.ID, outbox.Found{Number: grant.Number, Finding: intent.Found, EffectID: "tr_1"}, activities.Seal)
+			_, err = e.store.RecordLookup(t.Context(), row.ID, outbox.Found{Token: asking.Token, Finding: intent.Found, EffectID: "tr_1"}, activities.Seal)
 		}
 		if err != nil {
 			t.Error(err)
@@ -134,9 +137,10 @@ func (e engine) lookedUp(t *testing.T, spec tools.Spec, key intent.RequestKey) o
 	t.Helper()
 	row := e.lose(t, spec, key)
 	e.setClock(t, time.Now().Add(time.Hour))
-	grant, err := e.store.BeginLookup(t.Context(), outbox.LookupRequest{ID: row.ID, Version: row.Version, Worker: "worker-1"})
+	asking := outbox.LookupRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", Rules: row.Rules}
+	_, err := e.store.BeginLookup(t.Context(), asking)
 	if err == nil {
-		_, err = e.store.RecordLookup(t.Context(), row.ID, outbox.Found{Number: grant.Number, Finding: intent.Unclear, Code: "http_503"}, activities.Seal)
+		_, err = e.store.RecordLookup(t.Context(), row.ID, outbox.Found{Token: asking.Token, Finding: intent.Unclear, Code: "http_503"}, activities.Seal)
 	}
 	if err == nil {
 		row, err = e.store.Journal(t.Context(), row.ID, nil, activities.Seal)

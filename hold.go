@@ -2,6 +2,7 @@ package writ
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -126,6 +127,15 @@ func (c *Client) LiftHold(ctx context.Context, id string, by Decider) (Hold, err
 			"hold_id", lifted.ID, "error", err)
 	}
 	return holdOf(lifted), nil
+}
+
+// told names the hold, and who set it and why.
+func (h Hold) told() string {
+	text := fmt.Sprintf("the hold on %s %s, set by %s at %s", h.Scope, h.Name, h.Principal, h.SetAt.UTC().Format(time.RFC3339))
+	if h.Note != "" {
+		text += ": " + h.Note
+	}
+	return text
 }
 
 // holdsOn returns what keeps an intent waiting.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"writ/activities"
 	"writ/intent"
@@ -46,7 +47,7 @@ func (r Resolution) Check(by Decider) error {
 		return err
 	}
 	switch {
-	case by.Note == "":
+	case strings.TrimSpace(by.Note) == "":
 		return intent.Errorf(intent.CodeInvalidResolution, "a resolution needs a note; say how you know")
 	case len(r.Result) == 0:
 		return nil
@@ -54,8 +55,9 @@ func (r Resolution) Check(by Decider) error {
 		return intent.Errorf(intent.CodeInvalidResolution, "a result goes with applied, and this says %s; leave it out", r.As)
 	case len(r.Result) > intent.MaxInline:
 		return intent.Errorf(intent.CodeInvalidResolution, "the result has %d bytes and %d are allowed; leave it out, or give its essence", len(r.Result), intent.MaxInline)
-	case !embeddable(r.Result):
-		return intent.Errorf(intent.CodeInvalidResolution, "the result is no JSON; give what the tool would have answered")
+	}
+	if _, err := intent.Canonicalize(r.Result); err != nil {
+		return intent.Errorf(intent.CodeInvalidResolution, "the result is no JSON that means one thing; give what the tool would have answered: %w", err)
 	}
 	return nil
 }

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"writ/intent"
+	"writ/outbox"
 )
 
 // ResolutionLine is one line of a file of resolutions.
@@ -104,7 +107,8 @@ const (
 	LineUnchanged LineOutcome = "unchanged"
 	// LineFailed: nothing was decided.
 	LineFailed LineOutcome = "failed"
-	// LineNotTried: an earlier line failed because something does not answer.
+	// LineNotTried: another line was refused before the first one was recorded, or an earlier
+	// one failed because something does not answer.
 	LineNotTried LineOutcome = "not_tried"
 )
 
@@ -118,46 +122,117 @@ type LineResult struct {
 	Err error
 }
 
-// ResolveAll resolves the intents of the lines, one after the other, in the name of principal,
-// and returns what became of each. A line that the same person decided before, with the same
-// note, changes nothing, a retry too: so the same file again is harmless. Lines that fail do not
-// stop the others, unless something does not answer: then the rest is not tried.
+// ResolveAll resolves the intents of the lines in the name of principal, and returns what became
+// of each. A line that the same person decided before, on the same generation and with the same
+// note, changes nothing until the intent is parked once more: so the same file again is harmless.
+//
+// Before the first line is recorded all are checked: that the intent exists, and is in doubt or
+// was decided so before, and that its tool would give the result. If one line fails that,
+// nothing is recorded. Then they are recorded one after the other. What only shows there, a
+// retry that is refused, evidence that has just come or somebody who was faster, fails its own
+// line and does not stop the others, unless something does not answer: then the rest is not
+// tried.
 func (c *Client) ResolveAll(ctx context.Context, lines []ResolutionLine, principal string) []LineResult {
 	results := make([]LineResult, len(lines))
-	stopped := false
 	for i, line := range lines {
 		results[i] = LineResult{ResolutionLine: line, Outcome: LineNotTried}
-		if stopped {
-			continue
-		}
-		var v Intent
-		by := Decider{Principal: principal, Note: line.Note}
-		results[i].Outcome, v, results[i].Err = c.resolveOnce(ctx, line, by)
-		results[i].State = v.State
-		var e *intent.Error
-		stopped = errors.As(results[i].Err, &e) && e.TryAgain || ctx.Err() != nil
+	}
+	if c.eachLine(ctx, results, principal, c.checkLine) {
+		c.eachLine(ctx, results, principal, c.resolveLine)
 	}
 	return results
 }
 
-// resolveOnce resolves the line's intent unless its decider has said the same before.
-func (c *Client) resolveOnce(ctx context.Context, line ResolutionLine, by Decider) (LineOutcome, Intent, error) {
-	row, err := c.store.Load(ctx, line.IntentID)
+// eachLine does one thing for each line, until something does not answer, and reports whether
+// no line failed.
+func (c *Client) eachLine(ctx context.Context, results []LineResult, principal string,
+	do func(context.Context, ResolutionLine, Decider) (LineOutcome, Intent, error),
+) bool {
+	good := true
+	for i := range results {
+		r := &results[i]
+		var v Intent
+		r.Outcome, v, r.Err = do(ctx, r.ResolutionLine, Decider{Principal: principal, Note: r.Note})
+		r.State = v.State
+		good = good && r.Err == nil
+		var e *Error
+		if errors.As(r.Err, &e) && e.TryAgain || ctx.Err() != nil {
+			return false
+		}
+	}
+	return good
+}
+
+// checkLine refuses a line that could not be recorded as things stand.
+func (c *Client) checkLine(ctx context.Context, line ResolutionLine, by Decider) (LineOutcome, Intent, error) {
+	if err := line.Check(by); err != nil {
+		return LineFailed, Intent{}, err
+	}
+	row, said, err := c.saidBefore(ctx, line, by)
+	switch {
+	case err != nil:
+		return LineFailed, Intent{}, err
+	case said:
+		return LineUnchanged, viewOf(row), nil
+	case row.State != intent.InDoubt:
+		v, err := c.view(ctx, row)
+		if err != nil {
+			return LineFailed, Intent{}, err
+		}
+		return LineFailed, Intent{}, notInDoubt(v)
+	}
+	if len(line.Result) > 0 {
+		if err := c.promises(ctx, row.ID, line.Result); err != nil {
+			return LineFailed, Intent{}, err
+		}
+	}
+	return LineNotTried, Intent{}, nil
+}
+
+// notInDoubt is the error of a resolution that comes too late or too early, and says who
+// decided before.
+func notInDoubt(v Intent) error {
+	told := ""
+	for _, d := range v.Decisions {
+		told += fmt.Sprintf("; %s by %s at %s", d.Kind, d.Principal, d.DecidedAt.UTC().Format(time.RFC3339))
+	}
+	return provenBy(v, intent.Errorf(intent.CodeNotInDoubt, "intent %s is %s and not in doubt%s; take its line out of the file", v.ID, v.State, told))
+}
+
+// resolveLine resolves the line's intent unless its decider has said the same before.
+func (c *Client) resolveLine(ctx context.Context, line ResolutionLine, by Decider) (LineOutcome, Intent, error) {
+	row, said, err := c.saidBefore(ctx, line, by)
 	if err != nil {
 		return LineFailed, Intent{}, err
+	}
+	if said && line.As != ResolveApplied {
+		return LineUnchanged, viewOf(row), nil
+	}
+	v, err := c.Resolve(ctx, line.IntentID, line.Resolution, by) // of one that was applied, it compares the result
+	switch {
+	case err != nil && v.State == "":
+		return LineFailed, v, err
+	case said:
+		return LineUnchanged, v, nil
+	}
+	return LineResolved, v, nil // what could not be read afterwards is decided all the same
+}
+
+// saidBefore reports whether the line's decider has said the same of the intent's generation,
+// and the intent is where it is by that: a word on an earlier generation is none on this one,
+// and an intent that is parked once more waits for a new one.
+func (c *Client) saidBefore(ctx context.Context, line ResolutionLine, by Decider) (outbox.Row, bool, error) {
+	row, err := c.store.Load(ctx, line.IntentID)
+	if err != nil {
+		return row, false, err
 	}
 	earlier, err := c.decisions(ctx, row)
 	if err != nil {
-		return LineFailed, Intent{}, err
+		return row, false, err
 	}
-	for _, d := range earlier {
-		if d.Kind == line.decision() && d.Principal == by.Principal && d.Note == by.Note {
-			return LineUnchanged, viewOf(row), nil
-		}
-	}
-	v, err := c.Resolve(ctx, line.IntentID, line.Resolution, by)
-	if err != nil && v.State == "" {
-		return LineFailed, v, err
-	}
-	return LineResolved, v, nil // what could not be read afterwards is decided all the same
+	said := slices.ContainsFunc(earlier, func(d Decision) bool {
+		return d.Kind == line.decision() && d.Principal == by.Principal && d.Note == by.Note && d.Generation == row.Generation
+	})
+	parked := row.State == intent.InDoubt && row.Next().Kind == intent.Stop
+	return row, said && !parked, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"mime"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -23,13 +22,17 @@ import (
 
 // Intent is an intent as it stands in the outbox.
 type Intent struct {
-	ID             intent.ID             `json:"id"`
-	Tenant         string                `json:"tenant"`
-	RequestKey     intent.RequestKey     `json:"request_key"`
-	Principal      string                `json:"principal"`
-	Tool           string                `json:"tool"`
-	Class          intent.Class          `json:"class"`
-	State          intent.State          `json:"state"`
+	ID         intent.ID         `json:"id"`
+	Tenant     string            `json:"tenant"`
+	RequestKey intent.RequestKey `json:"request_key"`
+	Principal  string            `json:"principal"`
+	Tool       string            `json:"tool"`
+	Class      intent.Class      `json:"class"`
+	State      intent.State      `json:"state"`
+	// Effect is what the whole record shows of the effect, and not what the state was called by:
+	// evidence may speak against an end. It is unknown while a request may be under way or may
+	// have had its effect, and not_applied of an intent of which nothing was sent so far.
+	Effect         intent.Outcome        `json:"effect"`
 	Generation     int                   `json:"generation"`
 	IdempotencyKey intent.IdempotencyKey `json:"idempotency_key"`
 	WorkflowID     string                `json:"workflow_id"`
@@ -38,7 +41,10 @@ type Intent struct {
 	Attempts       []Attempt             `json:"attempts"`
 	// Lookups are the questions that the provider was asked.
 	Lookups []Lookup `json:"lookups,omitempty"`
-	// Alert is what somebody has to look at, one of package intent's Reason constants.
+	// Contradiction is what the evidence says against the intent's end, one of package intent's
+	// Reason constants; empty if nothing speaks against it.
+	Contradiction string `json:"contradiction,omitempty"`
+	// Alert is what somebody has to look at: the contradiction, until it is acknowledged.
 	Alert string `json:"alert,omitempty"`
 	// HeldUntil is when it is looked again whether a hold still stands.
 	HeldUntil time.Time `json:"held_until,omitzero"`
@@ -74,6 +80,9 @@ type Attempt struct {
 	Message    string         `json:"message,omitempty"`
 	// EffectID is the provider's name of the effect.
 	EffectID string `json:"effect_id,omitempty"`
+	// Open says that the attempt may have had an effect that nobody knows of: its outcome is not
+	// certain, and neither a lookup nor a later answer nor a person says that it had none.
+	Open bool `json:"open,omitempty"`
 }
 
 // Lookup is one question to the provider, without an effect, and its answer.
@@ -143,34 +152,13 @@ func (c *Client) view(ctx context.Context, row outbox.Row) (Intent, error) {
 	return v, nil
 }
 
-// unread is the error for an intent that is known and could not be read whole. An end that
-// its row shows is proven.
-func unread(ctx context.Context, v Intent, cause error) error {
-	code := intent.CodeOf(cause)
-	if gaveUp(ctx) {
-		code = intent.CodeNotYetKnown
-	}
-	e := intent.Errorf(code, "intent %s is %s, and the rest of it could not be read; request key %q again returns it: %w", v.ID, v.State, v.RequestKey, cause)
-	return provenBy(v.State, e)
-}
-
-// provenBy adds to an error what the intent's end proves of the effect.
-func provenBy(state intent.State, e *Error) *Error {
-	switch state {
-	case intent.Completed:
-		return e.Proven(intent.Applied)
-	case intent.Failed, intent.Refused, intent.Cancelled:
-		return e.Proven(intent.NotApplied)
-	case intent.AwaitingConfirmation, intent.Recorded, intent.Invoking, intent.InDoubt:
-	}
-	return e
-}
-
 // viewOf is what the row alone says.
 func viewOf(row outbox.Row) Intent {
+	record := row.Record()
+	open := intent.OpenAttempts(record)
 	v := Intent{
 		ID: row.ID, Tenant: row.Tenant, RequestKey: row.RequestKey, Principal: row.Principal, Tool: row.Tool,
-		Class: row.Rules.Class, State: row.State, Generation: row.Generation, IdempotencyKey: row.IdempotencyKey,
+		Class: row.Rules.Class, State: row.State, Effect: shownEffect(record), Contradiction: intent.Contradiction(record), Generation: row.Generation, IdempotencyKey: row.IdempotencyKey,
 		WorkflowID: workflows.ID(row.ID), Decision: row.Decision, Attempts: []Attempt{},
 		Next: row.Next(), Traceparent: row.Traceparent,
 		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
@@ -184,7 +172,7 @@ func viewOf(row outbox.Row) Intent {
 		v.Attempts = append(v.Attempts, Attempt{
 			Number: a.Number, Generation: a.Generation, Worker: a.Worker, ClaimedAt: a.ClaimedAt, LeaseUntil: a.LeaseUntil,
 			Outcome: a.Outcome, EvidenceAt: a.EvidenceAt, Code: a.Code, Message: a.Message,
-			EffectID: a.EffectID,
+			EffectID: a.EffectID, Open: slices.Contains(open, a.Number),
 		})
 	}
 	for _, l := range row.Lookups {
@@ -248,97 +236,6 @@ func answerOf(kept outbox.Answer, body []byte) *Answer {
 func embeddable(body []byte) bool {
 	const room = 16 // levels of the document around it
 	return utf8.Valid(body) && json.Valid(slices.Concat(bytes.Repeat([]byte("["), room), body, bytes.Repeat([]byte("]"), room)))
-}
-
-// endError is nil only for a completed intent.
-func endError(v Intent) error {
-	switch v.State {
-	case intent.Completed:
-		return nil
-	case intent.Failed:
-		return intent.Errorf(intent.CodeFailed, "every attempt of intent %s provably had no effect%s; use a new request key to ask again", v.ID, v.lastWord())
-	case intent.Refused:
-		return refusal(v)
-	case intent.Cancelled:
-		return intent.Errorf(intent.CodeCancelled, "intent %s was cancelled, and nothing happened; use a new request key if it is wanted after all", v.ID)
-	case intent.AwaitingConfirmation:
-		return intent.Errorf(intent.CodeConfirmationRequired,
-			"intent %s waits until %s for somebody other than %s to confirm it%s, and nothing was sent; `writ confirm %s` lets it go on, `writ deny %s` ends it",
-			v.ID, v.ConfirmBy.UTC().Format(time.RFC3339), v.Principal, v.repeats(), v.ID, v.ID)
-	case intent.Recorded, intent.Invoking:
-		return intent.Errorf(intent.CodeNotYetKnown, "intent %s has not ended (%s); request key %q again waits for its end", v.ID, v.State, v.RequestKey)
-	case intent.InDoubt:
-		return intent.Errorf(intent.CodeInDoubt, "the effect of intent %s may or may not have happened%s and it will not be sent again; ask the provider %s, and tell `writ resolve %s`",
-			v.ID, v.lastWord(), v.question(), v.ID)
-	}
-	return fmt.Errorf("intent %s is in the unknown state %q", v.ID, v.State)
-}
-
-func refusal(v Intent) error {
-	var decision struct {
-		Code   intent.Code `json:"code"`
-		Reason string      `json:"reason"`
-	}
-	if err := json.Unmarshal(v.Decision, &decision); err != nil {
-		return fmt.Errorf("decision on intent %s: %w", v.ID, err)
-	}
-	return intent.Errorf(decision.Code, "intent %s was refused and nothing was sent: %s", v.ID, decision.Reason).Proven(intent.NotApplied)
-}
-
-// repeats says what the intent seems to repeat.
-func (v Intent) repeats() string {
-	if v.SuspectedDuplicateOf.IsZero() {
-		return ""
-	}
-	return fmt.Sprintf(", because it seems to repeat intent %s", v.SuspectedDuplicateOf)
-}
-
-// question is what the provider can be asked about an intent in doubt: for each key whose
-// outcome is open, or what it did at the time, because one of an opaque tool knows no keys.
-func (v Intent) question() string {
-	switch v.Class {
-	case intent.Keyed, intent.Reconcilable:
-		return "for idempotency key " + strings.Join(v.openKeys(), " and ")
-	case intent.Opaque, intent.Read, intent.Transactional:
-	}
-	at := v.FirstSentAt
-	if open := slices.IndexFunc(v.Attempts, Attempt.open); open >= 0 {
-		at = v.Attempts[open].ClaimedAt
-	}
-	return "what it did at " + at.UTC().Format(time.RFC3339)
-}
-
-// openKeys are the keys under which something may have happened. What an earlier generation used
-// is derived as it was then.
-func (v Intent) openKeys() []string {
-	var keys []string
-	generation := 0
-	for _, a := range v.Attempts {
-		if a.Outcome == intent.NotApplied || a.Generation == generation {
-			continue
-		}
-		generation = a.Generation
-		key := v.IdempotencyKey
-		if generation != v.Generation {
-			key = intent.DeriveKey(v.Tenant, v.Tool, v.RequestKey, generation)
-		}
-		keys = append(keys, string(key))
-	}
-	if len(keys) == 0 {
-		keys = append(keys, string(v.IdempotencyKey))
-	}
-	return keys
-}
-
-// open reports whether it is not known if the attempt had its effect.
-func (a Attempt) open() bool { return a.Outcome != intent.Applied && a.Outcome != intent.NotApplied }
-
-// lastWord is what the last attempt said, for the error of a failed or doubtful intent.
-func (v Intent) lastWord() string {
-	if len(v.Attempts) == 0 || v.Attempts[len(v.Attempts)-1].Code == "" {
-		return ""
-	}
-	return " (" + v.Attempts[len(v.Attempts)-1].Code + ")"
 }
 
 // Receipt returns the stored bytes of the intent's receipt, canonical JSON of a

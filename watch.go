@@ -126,7 +126,8 @@ func (w *watch) notEnded(ctx context.Context) error {
 	e := intent.Errorf(intent.CodeNotYetKnown, "intent %s was not read in time; watch it again", w.id)
 	e.Cause = ctx.Err()
 	if w.version > 0 {
-		e.Message = fmt.Sprintf("intent %s has not ended (%s) and goes on; watch it again", w.id, w.last.State)
+		e.Message = fmt.Sprintf("intent %s has not ended and %s; watch it again", w.id, w.last.goesOn())
+		e = provenBy(w.last, e)
 	}
 	return e
 }

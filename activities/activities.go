@@ -135,7 +135,7 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent st
 func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progress, error) {
 	p := progressOf(row)
 	if p.Step.Kind == intent.Reconcile {
-		_, err := a.reconciler(row.Tool)
+		_, _, err := a.reconciler(row.Tool, &row)
 		return p, err
 	}
 	if p.Step.Kind != intent.Invoke {
@@ -146,7 +146,7 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 		return Progress{}, err
 	}
 	var decision decided
-	if len(row.Attempts) > 0 {
+	if row.Sent() {
 		if err := mayNotContinue(tool, row); err != nil {
 			return Progress{}, err
 		}

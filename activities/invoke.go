@@ -103,10 +103,10 @@ func (a *Activities) claim(ctx context.Context, tool tools.Registered, in Invoke
 	return retryDatabase(ctx, func() (outbox.Claim, error) { return a.store.Claim(ctx, request) })
 }
 
-// diverged refuses an intent of which nothing was sent. One whose attempts were sent under
-// another behaviour waits for a worker that continues it.
+// diverged ends an intent of whose generation nothing was sent. One whose attempts were sent
+// under another behaviour waits for a worker that continues it.
 func diverged(tool tools.Registered, row outbox.Row) (InvokeOutput, error) {
-	if len(row.Attempts) > 0 {
+	if row.Sent() {
 		return InvokeOutput{}, mayNotContinue(tool, row)
 	}
 	decision, err := record(policy.SpecDiverged())
@@ -119,6 +119,11 @@ func diverged(tool tools.Registered, row outbox.Row) (InvokeOutput, error) {
 func (a *Activities) answer(ctx context.Context, tool tools.Registered, in InvokeInput) (InvokeOutput, error) {
 	request, err := a.accepted(ctx, Input{IntentID: in.IntentID, Request: in.Answer})
 	if err != nil {
+		return InvokeOutput{}, err
+	}
+	// A hold may have been set since it was authorized; with a row it waits.
+	held, err := a.store.Held(ctx, request.Context.Tenant, request.Tool, tool.Spec.Provider)
+	if err != nil || held {
 		return InvokeOutput{}, err
 	}
 	token, err := uuid.NewRandom()

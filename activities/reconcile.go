@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"time"
+
+	"github.com/google/uuid"
 
 	"writ/intent"
 	"writ/internal/invocation"
@@ -26,16 +29,24 @@ func (a *Activities) Reconcile(ctx context.Context, in ReconcileInput) (p Progre
 		telemetry.End(span, err)
 	}()
 	defer beat(ctx, time.Duration(in.HeartbeatMS)*time.Millisecond)()
-	reconciler, err := a.reconciler(in.Tool)
+	tool, reconciler, err := a.reconciler(in.Tool, nil)
 	if err != nil {
 		return Progress{}, err
+	}
+	token, err := uuid.NewRandom()
+	if err != nil {
+		return Progress{}, fmt.Errorf("lookup token: %w", err)
 	}
 	killpoint.Reach(killpoint.BeforeLookup, in.IntentID.String())
-	grant, err := a.store.BeginLookup(ctx, outbox.LookupRequest{ID: in.IntentID, Version: in.Version, Worker: a.worker})
-	if err != nil {
+	grant, err := a.store.BeginLookup(ctx, outbox.LookupRequest{
+		ID: in.IntentID, Version: in.Version, Token: token, Worker: a.worker, Rules: tool.Spec.Rules(),
+	})
+	switch {
+	case err != nil:
 		return Progress{}, err
-	}
-	if grant.Number == 0 {
+	case grant.Diverged:
+		return Progress{}, mayNotLookUp(grant.Row.Tool)
+	case grant.Number == 0:
 		return progressOf(grant.Row), nil
 	}
 	killpoint.Reach(killpoint.DuringLookup, in.IntentID.String())
@@ -43,21 +54,29 @@ func (a *Activities) Reconcile(ctx context.Context, in ReconcileInput) (p Progre
 	if err != nil {
 		return Progress{}, err
 	}
+	found.Token = token
 	killpoint.Reach(killpoint.AfterLookup, in.IntentID.String())
 	return a.recordLookup(ctx, grant.Row, found)
 }
 
-// reconciler returns the tool, or an error that Temporal retries, maybe on another worker.
-func (a *Activities) reconciler(name string) (tools.Reconciler, error) {
+// reconciler returns the tool if it can ask for the row's effect, or an error that Temporal
+// retries, maybe on another worker. Without a row BeginLookup compares, under the row's lock.
+func (a *Activities) reconciler(name string, row *outbox.Row) (tools.Registered, tools.Reconciler, error) {
 	tool, err := a.hosted(name)
 	if err != nil {
-		return nil, err
+		return tool, nil, err
 	}
 	reconciler, ok := tool.Tool.(tools.Reconciler)
-	if !ok {
-		return nil, fmt.Errorf("the tool %s cannot be looked up here; start a worker that has it as it was when the intent was sent", name)
+	if !ok || row != nil && !tool.Spec.Rules().Continues(row.Rules) {
+		return tool, nil, mayNotLookUp(name)
 	}
-	return reconciler, nil
+	return tool, reconciler, nil
+}
+
+// mayNotLookUp is the error of a tool that would ask another provider, or about another kind of
+// key, than the effect went to: what it does not find may be there all the same.
+func mayNotLookUp(name string) error {
+	return fmt.Errorf("the tool %s cannot ask here for what was sent (no lookup, or another class, provider or key window); start a worker that has it as it was", name)
 }
 
 // ask calls the tool and says what its finding, its error or its panic shows.
@@ -77,7 +96,7 @@ func (a *Activities) ask(ctx context.Context, reconciler tools.Reconciler, grant
 	})
 	answers := make(chan outbox.Found, 1)
 	go func() {
-		found := outbox.Found{Number: grant.Number, Finding: intent.Unclear, Code: CodeGoexit}
+		found := outbox.Found{Finding: intent.Unclear, Code: CodeGoexit}
 		defer func() { answers <- found }()
 		found = a.findingOf(grant, func() (tools.Finding, error) { return reconciler.Reconcile(ctx, inquiry) })
 	}()
@@ -85,13 +104,13 @@ func (a *Activities) ask(ctx context.Context, reconciler tools.Reconciler, grant
 	case found := <-answers:
 		return found, nil
 	case <-ctx.Done():
-		return outbox.Found{Number: grant.Number, Finding: intent.Unclear, Code: CodeDeadlineExceeded,
+		return outbox.Found{Finding: intent.Unclear, Code: CodeDeadlineExceeded,
 			Message: "the lookup did not answer in time"}, nil
 	}
 }
 
 func (a *Activities) findingOf(grant outbox.LookupGrant, ask func() (tools.Finding, error)) (found outbox.Found) {
-	found = outbox.Found{Number: grant.Number, Finding: intent.Unclear}
+	found = outbox.Found{Finding: intent.Unclear}
 	defer func() {
 		if p := recover(); p != nil {
 			found.Code, found.Message = CodePanic, storable(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()), 2000)
@@ -102,7 +121,7 @@ func (a *Activities) findingOf(grant outbox.LookupGrant, ask func() (tools.Findi
 	switch {
 	case errors.As(err, &f):
 		found.Code, found.Message = storable(f.Code, 64), storable(f.Error(), 2000)
-		found.RetryAfterMS = f.RetryAfter.Milliseconds()
+		found.RetryAfterMS = retryAfterMS(f)
 		return found
 	case err != nil:
 		found.Code, found.Message = tools.CodeToolError, storable(err.Error(), 2000)
@@ -111,7 +130,7 @@ func (a *Activities) findingOf(grant outbox.LookupGrant, ask func() (tools.Findi
 		found.Finding = intent.Absent
 		return found
 	}
-	found.Finding, found.Effects = intent.Found, max(finding.Effects, 0)
+	found.Finding, found.Effects = intent.Found, min(max(finding.Effects, 0), math.MaxInt32) // what a column holds
 	found.EffectID = storable(finding.Result.EffectID, maxEffectID)
 	if len(finding.Result.Body) > 0 {
 		ev := outbox.Evidence{}

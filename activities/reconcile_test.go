@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"strings"
@@ -408,4 +409,101 @@ func TestTwoNamesForTheEffectOfOneKeyAreRecordedLoudly(t *testing.T) {
 // evidenceOf makes evidence about an attempt.
 func evidenceOf(a outbox.Attempt, outcome intent.Outcome) outbox.Evidence {
 	return outbox.Evidence{Attempt: a.Number, Token: a.Token, Outcome: outcome}
+}
+
+func TestAToolThatAsksAnotherProviderMayNotLookUp(t *testing.T) {
+	t.Parallel()
+	here := reconcilable()
+	here.Provider = "bank-a"
+	b, provider := asking(t, here, findings{found}, lost)
+	in := ask("transfers.create")
+	p := b.recorded(t, in)
+	out := b.invoke(t, p, in)
+	fromRow := activities.Input{IntentID: in.IntentID}
+	p = b.journal(t, activities.JournalInput{Input: fromRow, Evidence: out.Evidence})
+	elsewhere := here
+	elsewhere.Provider = "bank-b"
+	stranger := &books{provider: provider.provider, spec: elsewhere, findings: findings{absent}}
+	other := b.worker(t, nil, stranger)
+	if p, err := other.Authorize(t.Context(), fromRow); err == nil {
+		t.Errorf("it goes on there: %+v", p)
+	}
+	if p, err := other.Reconcile(t.Context(), activities.ReconcileInput{IntentID: in.IntentID, Tool: in.Request.Tool, Version: p.Version}); err == nil {
+		t.Errorf("it asked another provider: %+v", p)
+	}
+	if len(stranger.lookups()) != 0 || len(b.row(t, in).Lookups) != 0 {
+		t.Error("a lookup was made")
+	}
+	if p, _ := b.drive(t, fromRow); p.State != intent.Completed || len(provider.lookups()) != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestANewGenerationRunsUnderTheBehaviourThatItsCommitmentNamesOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	b, provider := hosting(t, keyed(), answering(tools.NotApplied(errors.New("429")).After(time.Hour)), applied)
+	in := ask("payments.capture")
+	p := b.recorded(t, in)
+	out := b.invoke(t, p, in)
+	fromRow := activities.Input{IntentID: in.IntentID}
+	p = b.journal(t, activities.JournalInput{Input: fromRow, Evidence: out.Evidence}) // renews the key: it will be forgotten by then
+	if p.State != intent.Recorded {
+		t.Fatalf("%+v", p)
+	}
+	changed := keyed()
+	changed.Retry.MaxAttempts = 7
+	other := b.worker(t, nil, tools.New(changed, provider.invoke))
+	p, steps := other.drive(t, fromRow)
+	r := b.receipt(t, in)
+	if p.State != intent.Failed || len(provider.asked()) != 1 || !strings.Contains(string(r.Revocation), string(intent.CodeSpecDiverged)) {
+		t.Errorf("%s by %v, sent %d times, revoked by %s", p.State, steps, len(provider.asked()), r.Revocation)
+	}
+}
+
+func TestAWaitedReadIsNotRunAfterAHoldWasSet(t *testing.T) {
+	t.Parallel()
+	b, provider := hosting(t, read(), applied)
+	in := ask("echo")
+	p := b.authorize(t, in)
+	if p.Step.Kind != activities.StepAnswer {
+		t.Fatalf("%+v", p)
+	}
+	if _, err := b.store.SetHold(t.Context(), outbox.Subject{Scope: outbox.HoldTool, Name: "echo"}, outbox.Decider{Principal: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.invoke(t, p, in); out.Evidence != nil || len(provider.asked()) != 0 {
+		t.Errorf("it ran: %+v", out)
+	}
+}
+
+func TestAProviderThatWishesForAYearBeforeTheNextLookupDoesNotHideAnOpenOutcome(t *testing.T) {
+	t.Parallel()
+	b, _ := asking(t, reconcilable(), findings{unclear(tools.Unknown(errors.New("closed")).After(math.MaxInt64))}, lost)
+	in := ask("transfers.create")
+	p, _ := b.drive(t, in)
+	row := b.row(t, in)
+	if p.State != intent.InDoubt || row.Lookups[2].AskedAt.Sub(row.CreatedAt) > time.Hour {
+		t.Errorf("%s after lookups at %s and %s", p.State, row.Lookups[0].AskedAt, row.Lookups[2].AskedAt)
+	}
+}
+
+func TestHoweverManyEffectsAProviderCountsTheyAreRecorded(t *testing.T) {
+	t.Parallel()
+	for _, count := range []int{math.MinInt, -1, math.MaxInt32, math.MaxInt32 + 1, math.MaxInt} {
+		t.Run(fmt.Sprint(count), func(t *testing.T) {
+			t.Parallel()
+			b, _ := asking(t, reconcilable(), findings{func() (tools.Finding, error) {
+				f, err := found()
+				return f.Times(count), err
+			}}, lost)
+			in := ask("transfers.create")
+			want := intent.ReasonFound
+			if count > 1 {
+				want = intent.ReasonPerformedTwice
+			}
+			if p, _ := b.drive(t, in); p.State != intent.Completed || b.receipt(t, in).Reason != want {
+				t.Errorf("%s because of %s", p.State, b.receipt(t, in).Reason)
+			}
+		})
+	}
 }

@@ -134,9 +134,18 @@ func failed(ev *outbox.Evidence, f *tools.Failure) {
 	if ev.Outcome != intent.NotApplied {
 		ev.Outcome = intent.Unknown
 	}
-	if f.RetryAfter > 0 {
-		ev.RetryAfterMS = max(f.RetryAfter.Milliseconds(), 1)
+	ev.RetryAfterMS = retryAfterMS(f)
+}
+
+// maxRetryAfter bounds a wish for a wait against nonsense.
+const maxRetryAfter = 365 * 24 * time.Hour
+
+// retryAfterMS is the wish for a wait in whole milliseconds; 0 if there is none.
+func retryAfterMS(f *tools.Failure) int64 {
+	if f.RetryAfter <= 0 {
+		return 0
 	}
+	return max(min(f.RetryAfter, maxRetryAfter).Milliseconds(), 1)
 }
 
 // mediaTypeOf says what the body is, whatever the tool says: a body that is no JSON is

@@ -71,6 +71,8 @@ const (
 	CodeFailed      Code = "failed"
 	CodeInDoubt     Code = "in_doubt"
 	CodeCancelled   Code = "cancelled"
+	// CodeContradicted: evidence that came after the end shows another effect than the end says.
+	CodeContradicted Code = "contradicted"
 )
 
 // The codes of what operators decide.

@@ -47,6 +47,7 @@ const (
 	ReasonResolvedApplied    = "resolved_applied"
 	ReasonResolvedNotApplied = "resolved_not_applied"
 	ReasonPerformedTwice     = "performed_twice"
+	ReasonMaybeTwice         = "perhaps_performed_twice"
 	ReasonFinalFailure       = "definite_failure"
 	ReasonBudgetSpent        = "attempts_exhausted"
 	ReasonLookupsSpent       = "lookups_exhausted"
@@ -64,8 +65,10 @@ const (
 )
 
 // The reasons of amendments: what evidence that came after the end says against it. That an
-// effect is performed_twice can be known at the end, too.
+// effect is performed_twice, or perhaps, can be known at the end, too.
 const (
+	// ReasonWithdrawn: later evidence took back what spoke against the end.
+	ReasonWithdrawn          = "alert_withdrawn"
 	ReasonAppliedAfterAll    = "applied_after_all"
 	ReasonNotAppliedAfterAll = "not_applied_after_all"
 )
@@ -95,8 +98,10 @@ func Next(r Record, now time.Time) Step {
 	}
 	s := r.survey()
 	switch {
-	case s.applied && s.twice:
+	case s.twice:
 		return Step{Kind: Settle, To: Completed, Reason: ReasonPerformedTwice}
+	case s.maybeTwice:
+		return Step{Kind: Settle, To: Completed, Reason: ReasonMaybeTwice}
 	case s.applied:
 		return Step{Kind: Settle, To: Completed, Reason: s.why}
 	case s.open > 0:
@@ -198,7 +203,7 @@ func (r Record) lookUp(s survey, now time.Time, why string) Step {
 	}
 	at, reason, settle := now, ReasonNextLookup, s.lookups+1 == r.Rules.MaxLookups
 	if asked := s.asked; asked != nil {
-		at = latest(asked.AskedAt, asked.AnsweredAt).Add(max(r.backoff(s.lookups), asked.RetryAfter))
+		at = latest(asked.AskedAt, asked.AnsweredAt).Add(max(r.backoff(s.lookups), min(asked.RetryAfter, maxLookupWait)))
 		settle = settle || asked.Finding == Absent
 	}
 	if settle && s.settledAt.After(at) {
@@ -209,6 +214,10 @@ func (r Record) lookUp(s survey, now time.Time, why string) Step {
 	}
 	return Step{Kind: Reconcile, Reason: ReasonLookUp}
 }
+
+// maxLookupWait bounds the wish of a provider for a wait before the next lookup: while an
+// outcome is open, a person has to hear of it.
+const maxLookupWait = 10 * time.Minute
 
 // nextWhenClear decides when every earlier attempt, if any, provably had no effect that
 // nobody knows of.
@@ -252,7 +261,7 @@ func (r Record) needsNewKey(s survey, now time.Time) bool {
 
 func (r Record) invokeWhenDue(s survey, now time.Time, reason string) Step {
 	switch due := r.due(s); {
-	case due.After(now) && r.Rules.Serial && due.Equal(s.leaseEnd):
+	case due.After(now) && r.Rules.Serial && due.Equal(s.openUntil):
 		return Step{Kind: Wait, At: due, Reason: ReasonLeaseRunning}
 	case due.After(now):
 		return Step{Kind: Wait, At: due, Reason: ReasonBackoff}
@@ -282,8 +291,8 @@ func (r Record) due(s survey) time.Time {
 	if s.last != nil && s.last.Outcome != "" && s.total > s.budgetFrom {
 		due = s.last.EvidenceAt.Add(cmp.Or(s.last.RetryAfter, r.backoff(s.spent)))
 	}
-	if r.Rules.Serial && s.unanswered {
-		due = latest(due, s.leaseEnd)
+	if r.Rules.Serial && s.open > 0 {
+		due = latest(due, s.openUntil) // a lost connection says nothing of the provider's work
 	}
 	return due
 }

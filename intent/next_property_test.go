@@ -242,7 +242,8 @@ func TestEveryStepCanBeTaken(t *testing.T) {
 				t.Fatalf("a new generation begins in state %s", l.State)
 			}
 		case intent.Reconcile:
-			if !l.Rules.Lookup || len(open(l.Record)) == 0 {
+			atWork := slices.ContainsFunc(l.Attempts, func(a intent.Attempt) bool { return a.InProgress && a.Generation == l.Generation })
+			if !l.Rules.Lookup || len(open(l.Record)) == 0 && !atWork {
 				t.Fatalf("there is nothing or no way to look up: %+v", l.Record)
 			}
 		case intent.Stop:

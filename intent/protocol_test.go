@@ -251,8 +251,12 @@ func (s *story) amended() string {
 		return ""
 	}
 	s.alerted = s.alert
-	s.reasons = append(s.reasons, s.alert)
-	return fmt.Sprintf("; amendment to %s (%s)", s.State, s.alert)
+	reason := s.alert
+	if reason == "" {
+		reason = intent.ReasonWithdrawn
+	}
+	s.reasons = append(s.reasons, reason)
+	return fmt.Sprintf("; amendment to %s (%s)", s.State, reason)
 }
 
 func (s *story) decide(t *testing.T, d *datadriven.TestData) string {

@@ -33,6 +33,7 @@ var reasonRows = []ReasonRow{
 	{ReasonResolvedApplied, "An operator said that the effect happened: the intent is completed."},
 	{ReasonResolvedNotApplied, "An operator said that the effect did not happen: the intent failed."},
 	{ReasonPerformedTwice, "The effect happened more than once: the provider broke its contract. Somebody has to look."},
+	{ReasonMaybeTwice, "The effect happened, and an attempt under another key may have had it once more. Somebody has to look."},
 	{ReasonFinalFailure, "The last attempt had no effect, and another one cannot help: the intent failed."},
 	{ReasonBudgetSpent, "All allowed attempts were made: the intent failed if each provably had no effect, else it is in doubt."},
 	{ReasonLookupsSpent, "All allowed lookups were made, and none says what happened."},
@@ -47,5 +48,6 @@ var reasonRows = []ReasonRow{
 	{ReasonEnded, "The intent has ended; nothing more happens."},
 	{ReasonAwaitsEvidence, "The intent is in doubt; it waits for late evidence or for an operator."},
 	{ReasonAppliedAfterAll, "Evidence that came after the end shows that the effect happened. Somebody has to look."},
+	{ReasonWithdrawn, "Evidence that came later took back what had spoken against the end."},
 	{ReasonNotAppliedAfterAll, "Evidence that came after the end shows that the effect did not happen. Somebody has to look."},
 }

@@ -74,10 +74,12 @@ func (r *row) learning(fact func()) {
 	before := intent.Contradiction(r.Record)
 	fact()
 	r.Version++
-	if against := intent.Contradiction(r.Record); against != "" && against != before {
-		r.Version++
-		r.alert = against
+	against := intent.Contradiction(r.Record)
+	if against == before {
+		return
 	}
+	r.Version++
+	r.alert = against
 }
 
 // ask counts a lookup before its question is asked.

@@ -8,9 +8,10 @@ type survey struct {
 	// blocks every later one. why is the reason.
 	applied bool
 	why     string
-	// twice says that more than one effect is known.
-	twice bool
-	total int // attempts of all generations
+	// twice says that more than one effect is known, and maybeTwice that one is known and that
+	// an attempt may have had another.
+	twice, maybeTwice bool
+	total             int // attempts of all generations
 	// made counts the attempts since the budget began, and spent those of them that count
 	// against it.
 	made, spent int
@@ -21,9 +22,11 @@ type survey struct {
 	// had no effect, and those that are open.
 	uncertain int
 	// unanswered says that an open attempt has no evidence at all, and leaseEnd is when the
-	// last of those must have stopped.
+	// last of those must have stopped; openUntil is the end of the last lease of all that are
+	// open.
 	unanswered bool
 	leaseEnd   time.Time
+	openUntil  time.Time
 	// settledAt is when a lookup that finds nothing may be trusted.
 	settledAt time.Time
 	// replayed says that the provider answers this generation's key with an error that it has
@@ -54,7 +57,12 @@ func (r Record) survey() survey {
 	if resolvedApplied {
 		s.apply(ReasonResolvedApplied) // unless something shows it
 	}
+	if a := s.lastOfKey; a != nil && a.atWork() && r.Rules.Class.leavesDoubt() {
+		// Its own request had no effect; the one that the provider is at work on may.
+		r.readOpen(&s, a)
+	}
 	s.twice = r.effects() > 1
+	s.maybeTwice = s.applied && !s.twice && r.another()
 	return s
 }
 
@@ -104,10 +112,18 @@ func (r Record) readAttempt(s *survey, a *Attempt) {
 	if a.Already && s.uncertain > 0 {
 		s.apply(ReasonAlready) // by an earlier attempt
 	}
-	if a.Outcome != Applied && a.Outcome != NotApplied && r.Rules.Class.leavesDoubt() {
+	switch {
+	case !r.Rules.Class.leavesDoubt():
+	case a.atWork():
+		s.uncertain++
+	case a.Outcome != Applied && a.Outcome != NotApplied:
 		r.readOpen(s, a)
 	}
 }
+
+// atWork reports whether the attempt was refused because the provider is at work on an earlier
+// request with the same key.
+func (a Attempt) atWork() bool { return a.Outcome == NotApplied && a.InProgress }
 
 // mayBeStored reports whether the attempt's answer may be an error that a provider stores
 // under its key. One that asks for a wait is none.
@@ -128,6 +144,7 @@ func (r Record) readOpen(s *survey, a *Attempt) {
 	if a.Generation != r.Generation {
 		s.openOld++
 	}
+	s.openUntil = latest(s.openUntil, a.LeaseUntil)
 	s.settledAt = latest(s.settledAt, a.LeaseUntil.Add(r.Rules.SettleDelay))
 	if a.Outcome == "" {
 		s.unanswered = true
@@ -173,13 +190,26 @@ func (r Record) clears(a *Attempt) clearing {
 			return clearedByWord
 		}
 	}
-	trusted := a.LeaseUntil.Add(r.Rules.SettleDelay)
 	for _, l := range r.Lookups {
-		if l.Finding == Absent && l.Generation == a.Generation && l.Attempts >= a.Number && !l.AskedAt.Before(trusted) {
+		if l.Generation == a.Generation && l.Attempts >= a.Number && r.trusts(l, a) {
 			return clearedByWord
 		}
 	}
 	return notCleared
+}
+
+// trusts reports whether a lookup that was asked after the attempt shows that it had no effect.
+// It does not if the provider said afterwards that it is at work under that key.
+func (r Record) trusts(l Lookup, a *Attempt) bool {
+	if l.Finding != Absent || l.AskedAt.Before(a.LeaseUntil.Add(r.Rules.SettleDelay)) {
+		return false
+	}
+	for _, b := range r.Attempts {
+		if b.atWork() && b.Generation == a.Generation && (b.Number > l.Attempts || b.EvidenceAt.After(l.AskedAt)) {
+			return false
+		}
+	}
+	return true
 }
 
 func (r Record) readLookups(s *survey) {
@@ -195,56 +225,11 @@ func (r Record) readLookups(s *survey) {
 	}
 }
 
-// effects counts the effects that are known to be different ones: those with different names,
-// those under different keys, and those that a provider counts itself.
-func (r Record) effects() int {
-	count := 0
-	names, generations := map[string]bool{}, map[int]bool{}
-	seen := func(generation int, name string) {
-		generations[generation] = true
-		if name != "" {
-			names[name] = true
-		}
-	}
-	for _, a := range r.Attempts {
-		if a.Outcome == Applied && r.Rules.Class != Read {
-			seen(a.Generation, a.EffectID)
-		}
-	}
-	for _, l := range r.Lookups {
-		if l.Finding == Found {
-			seen(l.Generation, l.EffectID)
-			count = max(count, l.Effects)
-		}
-	}
-	return max(count, len(names), len(generations))
-}
-
 func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}
 	return a
-}
-
-// Contradiction returns what the evidence says against the end of an intent that ended, as
-// one of the Reason constants; empty if it says nothing against it. Nothing speaks against
-// the end of a read, which has no effect.
-func Contradiction(r Record) string {
-	if !r.State.Ended() || r.Rules.Class == Read {
-		return ""
-	}
-	s := r.survey()
-	onlySaid := s.why == ReasonResolvedApplied && s.total > 0 && s.open == 0
-	switch {
-	case s.twice:
-		return ReasonPerformedTwice
-	case r.State == Completed && (!s.applied || onlySaid):
-		return ReasonNotAppliedAfterAll
-	case r.State != Completed && s.applied:
-		return ReasonAppliedAfterAll
-	}
-	return ""
 }
 
 // Cancelled reports whether a person stopped the intent, and nobody has let it go on since.

@@ -74,7 +74,7 @@ func TestEvidenceContradictsAnEndThatSaysOtherwise(t *testing.T) {
 	}
 	different := attempts(intent.Applied, intent.Applied)
 	different[0].EffectID, different[1].EffectID = "ch_1", "ch_2"
-	resolved := []intent.Decided{{Kind: intent.ResolveApplied, Generation: 1}}
+	resolved := []intent.Decided{{Kind: intent.ResolveApplied, Generation: 1, Attempts: 5}}
 	for name, tc := range map[string]struct {
 		state     intent.State
 		class     intent.Class

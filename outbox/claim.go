@@ -145,7 +145,7 @@ func grant(ctx context.Context, tx pgx.Tx, row Row, number int, req ClaimRequest
 	now := row.ReadAt
 	lease := now.Add(row.Rules.Timeout + leaseGrace)
 	sendBy := intent.SendBy(row.Record(), now, lease)
-	_, err := tx.Exec(ctx, statement, row.ID[:], req.Version, now, lease, progressGrace,
+	_, err := tx.Exec(ctx, statement, row.ID[:], row.Version, now, lease, progressGrace,
 		number, req.Token, req.Worker, sendBy)
 	return err
 }

@@ -106,6 +106,35 @@ func TestWhatProvablyDidNotHappenIsNotRepeated(t *testing.T) {
 	if found := b.repeats(t, guarded(3)); !found.Of.IsZero() {
 		t.Errorf("a refused one is repeated: %+v", found)
 	}
+	row = b.insert(t, guarded(4))
+	if _, err := b.Cancel(t.Context(), row.ID, eve, seal); err != nil {
+		t.Fatal(err)
+	}
+	if found := b.repeats(t, guarded(5)); !found.Of.IsZero() {
+		t.Errorf("a cancelled one is repeated: %+v", found)
+	}
+}
+
+func TestWhatHappenedAfterAllIsRepeatedAlthoughItsIntentFailed(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	first := guarded(1)
+	first.Rules = opaque()
+	c := b.granted(t, b.insert(t, first))
+	lost := of(c, intent.Unknown, "connection_lost")
+	row := b.journal(t, c.Row, &lost)
+	row, err := b.Resolve(t.Context(), row.ID, outbox.Resolution{Kind: intent.ResolveNotApplied},
+		outbox.Decider{Principal: "eve", Note: "not in their list"}, seal)
+	if err != nil || row.State != intent.Failed {
+		t.Fatalf("%+v, %v", row, err)
+	}
+	if found := b.repeats(t, guarded(2)); !found.Of.IsZero() {
+		t.Errorf("what did not happen is repeated: %+v", found)
+	}
+	b.evidence(t, row, of(c, intent.Applied, ""))
+	if found := b.repeats(t, guarded(2)); found.Of != first.ID() {
+		t.Errorf("what happened after all is no repeat: %+v", found)
+	}
 }
 
 func TestARepeatIsInsertedOnlyUnderADecisionThatKnowsOfIt(t *testing.T) {

@@ -1,7 +1,11 @@
 package outbox
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -9,14 +13,30 @@ import (
 )
 
 // effectRows are the rows of one statement of a tool. They do not lead to the connection, and
-// the engine can close them while the tool still holds them.
+// the engine can close them while the tool still holds them. Like pgx's they are for one
+// goroutine at a time.
 type effectRows struct {
-	tx      *EffectTx
-	rows    pgx.Rows
+	tx   *EffectTx
+	rows pgx.Rows
+	// types is a copy: what a tool registers there is not there for those who use the
+	// connection after it.
+	types   *pgtype.Map
+	failed  error  // of a Scan
 	release func() // nil once they are closed
 }
 
-// close needs the transaction's lock.
+// with uses the connection's rows in the tool's turn, and does nothing when the tool has none
+// any more.
+func (r *effectRows) with(use func()) error {
+	if err := r.tx.take(context.Background()); err != nil {
+		return err
+	}
+	defer r.tx.leave()
+	use()
+	return nil
+}
+
+// close needs the turn.
 func (r *effectRows) close() {
 	r.rows.Close()
 	if r.release == nil {
@@ -27,77 +47,88 @@ func (r *effectRows) close() {
 	r.tx.note(r.rows.Err())
 }
 
-func (r *effectRows) Close() {
-	r.tx.mu.Lock()
-	defer r.tx.mu.Unlock()
-	r.close()
+func (r *effectRows) Close() { _ = r.with(r.close) }
+
+func (r *effectRows) Next() (next bool) {
+	_ = r.with(func() {
+		if next = r.rows.Next(); !next {
+			r.close()
+		}
+	})
+	return next
 }
 
-func (r *effectRows) Next() bool {
-	r.tx.mu.Lock()
-	defer r.tx.mu.Unlock()
-	if !r.tx.over && r.rows.Next() {
-		return true
-	}
-	r.close()
-	return false
-}
-
-func (r *effectRows) Scan(dest ...any) error {
+// Scan reads the row from a copy: the destinations are the tool's own code, and may take any
+// time, or use the transaction.
+func (r *effectRows) Scan(dest ...any) (err error) {
 	if len(dest) == 1 {
 		if scanner, ok := dest[0].(pgx.RowScanner); ok {
-			return scanner.ScanRow(r) // and not pgx's own rows, which lead to the connection
+			return r.fail(scanner.ScanRow(r)) // and not pgx's own rows, which lead to the connection
 		}
 	}
-	r.tx.mu.Lock()
-	defer r.tx.mu.Unlock()
-	if r.tx.over {
-		return errEffectOver
+	var fields []pgconn.FieldDescription
+	var values [][]byte
+	if err := r.with(func() { fields, values = r.fields(), r.values() }); err != nil {
+		return err
 	}
-	return r.rows.Scan(dest...)
+	return r.fail(pgx.ScanRow(r.types, fields, values, dest...))
 }
 
-func (r *effectRows) Values() ([]any, error) {
-	r.tx.mu.Lock()
-	defer r.tx.mu.Unlock()
-	if r.tx.over {
-		return nil, errEffectOver
+// fail closes the rows of which one could not be read, as pgx does.
+func (r *effectRows) fail(err error) error {
+	if err != nil {
+		_ = r.with(func() { r.close(); r.failed = err })
 	}
-	return r.rows.Values()
+	return err
 }
 
-func (r *effectRows) RawValues() [][]byte {
-	r.tx.mu.Lock()
-	defer r.tx.mu.Unlock()
-	return r.rows.RawValues()
-}
+// fields and values are copies of what pgx keeps with the connection. They need the turn.
+func (r *effectRows) fields() []pgconn.FieldDescription { return slices.Clone(r.rows.FieldDescriptions()) }
 
-func (r *effectRows) FieldDescriptions() []pgconn.FieldDescription {
-	r.tx.mu.Lock()
-	defer r.tx.mu.Unlock()
-	if r.tx.over {
-		return nil // pgx keeps them with the connection
+func (r *effectRows) values() [][]byte {
+	values := slices.Clone(r.rows.RawValues())
+	for i := range values {
+		values[i] = bytes.Clone(values[i])
 	}
-	return r.rows.FieldDescriptions()
+	return values
 }
 
-func (r *effectRows) CommandTag() pgconn.CommandTag {
-	r.tx.mu.Lock()
-	defer r.tx.mu.Unlock()
-	return r.rows.CommandTag()
+func (r *effectRows) Values() (values []any, err error) {
+	if over := r.with(func() { values, err = r.rows.Values() }); over != nil {
+		return nil, over
+	}
+	return values, err
 }
 
-func (r *effectRows) Err() error {
-	r.tx.mu.Lock()
-	defer r.tx.mu.Unlock()
-	return r.rows.Err()
+func (r *effectRows) RawValues() (values [][]byte) {
+	_ = r.with(func() { values = r.values() })
+	return values
+}
+
+func (r *effectRows) FieldDescriptions() (fields []pgconn.FieldDescription) {
+	_ = r.with(func() { fields = r.fields() })
+	return fields
+}
+
+func (r *effectRows) CommandTag() (tag pgconn.CommandTag) {
+	_ = r.with(func() { tag = r.rows.CommandTag() })
+	return tag
+}
+
+func (r *effectRows) Err() (err error) {
+	over := r.with(func() {
+		if err = r.failed; err == nil {
+			err = r.rows.Err()
+		}
+	})
+	return cmp.Or(over, err)
 }
 
 // Conn returns nil: the connection is the engine's.
 func (r *effectRows) Conn() *pgx.Conn { return nil }
 
 // TypeMap says how values are read; it does not lead to the connection.
-func (r *effectRows) TypeMap() *pgtype.Map { return r.rows.TypeMap() }
+func (r *effectRows) TypeMap() *pgtype.Map { return r.types }
 
 // effectRow is the first of some rows.
 type effectRow struct{ rows pgx.Rows }

@@ -17,20 +17,25 @@ import (
 // nothing once the transaction has ended, however that came about.
 //
 // It is safe for concurrent use, as far as one connection can be: one statement at a time,
-// and none while the rows of another are open.
+// and none while the rows of another are open. Whoever reads arguments or rows by code of the
+// tool's own never makes the end of the transaction wait for that code.
 type EffectTx struct {
 	tx       pgx.Tx
 	deadline time.Time
 	// given is ended to break what still runs when the tool is given up. It is a context of
 	// the transaction's life, beside the one of each call.
-	given   context.Context
-	giveUp  context.CancelFunc
-	mu      sync.Mutex
-	over    bool        // the tool has returned
-	open    *effectRows // nil if no rows are
-	armed   time.Time   // when the limits were set
-	refused bool        // the tool tried what it may not
-	cause   string      // the code of the first error that says why
+	given  context.Context
+	giveUp context.CancelFunc
+	// turn holds a value while somebody uses the connection and the three that follow. The end
+	// of the transaction keeps it.
+	turn  chan struct{}
+	open  *effectRows // nil if no rows are
+	armed time.Time   // when the limits were set
+	stuck bool        // the tool's own code did not give its turn back
+
+	mu      sync.Mutex // guards what follows, and is never held while anything runs
+	refused bool       // the tool tried what it may not
+	cause   string     // the code of the first error that says why
 }
 
 // errEffectOver is what a tool gets that uses its transaction when it is over.
@@ -39,8 +44,26 @@ var errEffectOver = errors.New("the transaction is over: a tool may use it until
 // newEffectTx needs a transaction whose limits were just set.
 func newEffectTx(ctx context.Context, tx pgx.Tx, deadline time.Time) *EffectTx {
 	given, giveUp := context.WithCancel(ctx)
-	return &EffectTx{tx: tx, deadline: deadline, given: given, giveUp: giveUp, armed: time.Now()}
+	return &EffectTx{tx: tx, deadline: deadline, given: given, giveUp: giveUp, turn: make(chan struct{}, 1), armed: time.Now()}
 }
+
+// take waits for the turn to use the connection, until the transaction is over.
+func (e *EffectTx) take(ctx context.Context) error {
+	select {
+	case e.turn <- struct{}{}:
+		if e.given.Err() != nil {
+			e.leave()
+			return errEffectOver
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.given.Done():
+		return errEffectOver
+	}
+}
+
+func (e *EffectTx) leave() { <-e.turn }
 
 // Exec runs a statement.
 func (e *EffectTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
@@ -56,8 +79,16 @@ func (e *EffectTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.Co
 
 // Query runs a statement and returns its rows, which are never nil.
 func (e *EffectTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	if err := refuseStatement(sql, args); err != nil {
+		e.mu.Lock()
+		e.refused = true
+		e.mu.Unlock()
+		return failedRows{err}, err
+	}
+	if err := e.take(ctx); err != nil {
+		return failedRows{err}, err
+	}
+	defer e.leave()
 	rows, err := e.query(ctx, sql, args)
 	if err != nil {
 		e.note(err)
@@ -66,13 +97,10 @@ func (e *EffectTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows
 	return rows, nil
 }
 
+// query needs the turn.
 func (e *EffectTx) query(ctx context.Context, sql string, args []any) (*effectRows, error) {
-	if e.over || e.tx.Conn().PgConn().TxStatus() == txIdle {
+	if e.tx.Conn().PgConn().TxStatus() == txIdle {
 		return nil, errEffectOver
-	}
-	if err := refuseStatement(sql, args); err != nil {
-		e.refused = true
-		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(e.given, cancel)
@@ -86,7 +114,7 @@ func (e *EffectTx) query(ctx context.Context, sql string, args []any) (*effectRo
 		release()
 		return nil, err
 	}
-	e.open = &effectRows{tx: e, rows: rows, release: release}
+	e.open = &effectRows{tx: e, rows: rows, types: rows.TypeMap().Copy(), release: release}
 	return e.open, nil
 }
 
@@ -148,6 +176,8 @@ var effectCauses = map[string]string{
 
 // note remembers the first error that says why the transaction broke.
 func (e *EffectTx) note(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.cause == "" {
 		e.cause = effectCauses[sqlState(err)]
 	}
@@ -164,14 +194,20 @@ func (e *EffectTx) Cause() string {
 }
 
 // end takes the transaction from the tool: rows that it left open are closed, and a statement
-// that it left running is broken, with the transaction.
+// that it left running is broken, with the transaction. Code of the tool's own that pgx was
+// reading an argument by cannot be broken: it is waited for no longer than for a rollback.
 func (e *EffectTx) end() {
-	if !e.mu.TryLock() {
+	select {
+	case e.turn <- struct{}{}:
+	default:
 		e.giveUp()
-		e.mu.Lock()
+		select {
+		case e.turn <- struct{}{}:
+		case <-time.After(rollbackTimeout):
+			e.stuck = true
+			return
+		}
 	}
-	defer e.mu.Unlock()
-	e.over = true
 	if e.open != nil {
 		e.open.close()
 	}

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"writ/intent"
 )
 
 // factColumns are what the rule needs of an intent's lookups and decisions, each as one JSON
 // array. They come with the row, because a step is decided on one snapshot of everything.
 const factColumns = `
-	(SELECT jsonb_agg(jsonb_build_object('number', l.number, 'generation', l.generation, 'attempts', l.attempts, 'worker', l.worker, 'asked_at', l.asked_at,
+	(SELECT jsonb_agg(jsonb_build_object('number', l.number, 'generation', l.generation, 'attempts', l.attempts, 'token', l.token, 'worker', l.worker, 'asked_at', l.asked_at,
 		'finding', l.finding, 'answered_at', l.answered_at, 'code', l.code, 'message', l.message, 'retry_after_ms', l.retry_after_ms,
 		'effect_id', l.effect_id, 'effects', l.effects, 'media_type', l.media_type) ORDER BY l.number)
 		FROM lookups l WHERE l.intent_id = i.id),
@@ -21,6 +23,7 @@ const factColumns = `
 // Lookup is one question to the provider with its answer.
 type Lookup struct {
 	intent.Lookup
+	Token         uuid.UUID
 	Worker        string
 	Code, Message string
 	// MediaType is empty unless the lookup has a result.
@@ -32,6 +35,7 @@ type lookupFact struct {
 	Number       int            `json:"number"`
 	Generation   int            `json:"generation"`
 	Attempts     int            `json:"attempts"`
+	Token        uuid.UUID      `json:"token"`
 	Worker       string         `json:"worker"`
 	AskedAt      time.Time      `json:"asked_at"`
 	Finding      intent.Finding `json:"finding"`
@@ -72,7 +76,7 @@ func (r *Row) readFacts(lookups, decided []byte) error {
 				Number: f.Number, Generation: f.Generation, Attempts: f.Attempts, AskedAt: f.AskedAt.UTC(), Finding: f.Finding, AnsweredAt: f.AnsweredAt.UTC(),
 				RetryAfter: time.Duration(f.RetryAfterMS) * time.Millisecond, EffectID: f.EffectID, Effects: f.Effects,
 			},
-			Worker: f.Worker, Code: f.Code, Message: f.Message, MediaType: f.MediaType,
+			Token: f.Token, Worker: f.Worker, Code: f.Code, Message: f.Message, MediaType: f.MediaType,
 		})
 	}
 	for _, d := range decisions {

@@ -65,7 +65,10 @@ func findDuplicate(ctx context.Context, q querier, keys []intent.GuardKey, actio
 	const query = `
 		SELECT g.intent_id, writ_now() - g.created_at
 		FROM duplicate_guards g JOIN intents i ON i.id = g.intent_id
-		WHERE g.digest = ANY ($1) AND g.intent_id <> $2 AND g.expires_at > writ_now() AND i.state NOT IN ('failed', 'refused')
+		WHERE g.digest = ANY ($1) AND g.intent_id <> $2 AND g.expires_at > writ_now() AND (i.state NOT IN ('failed', 'refused', 'cancelled')
+			-- Late evidence speaks against such an end.
+			OR EXISTS (SELECT FROM attempts a WHERE a.intent_id = i.id AND a.outcome = 'applied')
+			OR EXISTS (SELECT FROM lookups l WHERE l.intent_id = i.id AND l.finding = 'found'))
 		ORDER BY g.created_at, g.intent_id LIMIT 1`
 	if len(keys) == 0 {
 		return Duplicate{}, nil

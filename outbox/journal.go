@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -35,11 +36,12 @@ func (s *Store) RecordEvidence(ctx context.Context, id intent.ID, ev Evidence, f
 func addEvidence(ctx context.Context, tx pgx.Tx, row Row, ev Evidence, seal Seal) (Row, error) {
 	const statement = `
 		UPDATE attempts
-		SET outcome = $4, evidence_at = writ_now(), code = $5, message = $6, final = $7, in_progress = $8,
-			retry_after_ms = $9, media_type = $10, result = $11, result_digest = $12, stored = $13, already = $14,
-			effect_id = nullif($15, '')
-		WHERE intent_id = $1 AND number = $2 AND token = $3`
-	if !row.learnsFrom(ev) {
+		SET outcome = $3, evidence_at = writ_now(), code = $4, message = $5, final = $6, in_progress = $7,
+			retry_after_ms = $8, media_type = $9, result = $10, result_digest = $11, stored = $12, already = $13,
+			effect_id = nullif($14, '')
+		WHERE intent_id = $1 AND number = $2`
+	a, ok := row.learnsFrom(ev)
+	if !ok {
 		return row, nil // a large answer of no use is not stored
 	}
 	digest, err := storeResult(ctx, tx, row, ev)
@@ -50,7 +52,7 @@ func addEvidence(ctx context.Context, tx pgx.Tx, row Row, ev Evidence, seal Seal
 	if digest != nil {
 		inline = nil
 	}
-	_, err = tx.Exec(ctx, statement, row.ID[:], ev.Attempt, ev.Token, string(ev.Outcome), ev.Code, ev.Message,
+	_, err = tx.Exec(ctx, statement, row.ID[:], a.Number, string(ev.Outcome), ev.Code, ev.Message,
 		ev.Final, ev.InProgress, ev.RetryAfterMS, ev.mediaType(), inline, digest,
 		ev.Stored, ev.Already, ev.EffectID)
 	if err != nil {
@@ -73,40 +75,42 @@ func learnt(ctx context.Context, tx pgx.Tx, before Row, seal Seal) (Row, error) 
 		return row, err
 	}
 	against := intent.Contradiction(row.Record())
-	if against == "" || against == intent.Contradiction(before.Record()) {
+	if against == intent.Contradiction(before.Record()) {
 		return row, nil
 	}
 	return amend(ctx, tx, row, against, seal)
 }
 
-// amend seals an amendment to the receipt of an ended intent and raises its alert.
+// amend seals an amendment to the receipt of an ended intent and raises its alert, or takes it
+// back if nothing speaks against the end any more.
 func amend(ctx context.Context, tx pgx.Tx, row Row, against string, seal Seal) (Row, error) {
 	// A relaxed commit may be lost, and nobody would come to write this again.
 	if _, err := tx.Exec(ctx, `set local synchronous_commit to on`); err != nil {
 		return row, err
 	}
 	const statement = `
-		UPDATE intents SET version = version + 1, alert = $2
+		UPDATE intents SET version = version + 1, alert = nullif($2, '')
 		WHERE id = $1
 		RETURNING version, (SELECT count(*) FROM receipts WHERE intent_id = $1 AND generation = $3)`
 	if err := tx.QueryRow(ctx, statement, row.ID[:], against, row.Generation).Scan(&row.Version, &row.Amendment); err != nil {
 		return row, err
 	}
-	row.Alert, row.Raised = against, true
+	row.Alert, row.Raised = against, against != ""
 	answer, err := answerOf(ctx, tx, row)
 	if err != nil {
 		return row, err
 	}
-	return row, seal(ctx, tx, row, against, answer)
+	return row, seal(ctx, tx, row, cmp.Or(against, intent.ReasonWithdrawn), answer)
 }
 
-// learnsFrom reports whether ev would change what is known of its attempt.
-func (r Row) learnsFrom(ev Evidence) bool {
+// learnsFrom returns the attempt that ev would change what is known of. It is found by its
+// token alone: whoever has another one did not make it.
+func (r Row) learnsFrom(ev Evidence) (Attempt, bool) {
 	a, ok := r.attemptWith(ev.Token)
 	if r.Rules.Class == intent.Transactional && ev.Outcome == intent.Applied && !a.Transacted {
-		return false // such an effect is here, or it did not happen; a history may have outlived it
+		return a, false // such an effect is here, or it did not happen; a history may have outlived it
 	}
-	return ok && a.Number == ev.Attempt && (a.Outcome == "" || a.Outcome == intent.Unknown && ev.Outcome != intent.Unknown)
+	return a, ok && a.Number == ev.Attempt && (a.Outcome == "" || a.Outcome == intent.Unknown && ev.Outcome != intent.Unknown)
 }
 
 // noteFact gives a row that learned something its new version, and recovery the time by
@@ -166,7 +170,7 @@ func settle(ctx context.Context, tx pgx.Tx, row *Row, step intent.Step, seal Sea
 	if *row, err = fence(ctx, tx, *row); err != nil {
 		return err
 	}
-	if step.Reason == intent.ReasonPerformedTwice {
+	if step.Reason == intent.ReasonPerformedTwice || step.Reason == intent.ReasonMaybeTwice {
 		row.Alert, row.Raised = step.Reason, true
 	}
 	if err := move(ctx, tx, row, step.To); err != nil {

@@ -2,7 +2,9 @@ package outbox
 
 import (
 	"context"
+	"slices"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"writ/intent"
@@ -13,8 +15,14 @@ type LookupRequest struct {
 	ID intent.ID
 	// Version is the version of the row that the step was decided on.
 	Version int64
+	// Token is random and new for every lookup. It recognizes the question when its answer
+	// comes.
+	Token uuid.UUID
 	// Worker names the process that will ask.
 	Worker string
+	// Rules are those of the tool that will ask. It must continue the rules on the row, or it
+	// would ask another provider, and take "not here" for "nowhere".
+	Rules intent.Rules
 }
 
 // LookupGrant is the answer to a LookupRequest.
@@ -22,8 +30,10 @@ type LookupGrant struct {
 	Row Row
 	// Number is the lookup's; 0 if it was not granted, and the row's next step says what to do
 	// instead.
-	Number  int
-	Payload []byte
+	Number int
+	// Diverged says that it was not granted because the tool may not ask for this intent.
+	Diverged bool
+	Payload  []byte
 }
 
 // BeginLookup counts a lookup before the question is asked, so that one that kills its worker
@@ -37,14 +47,14 @@ func (s *Store) BeginLookup(ctx context.Context, req LookupRequest) (LookupGrant
 		if err != nil {
 			return err
 		}
-		grant = LookupGrant{Row: row}
-		if row.Version != req.Version || row.Next().Kind != intent.Reconcile {
+		grant = LookupGrant{Row: row, Diverged: !req.Rules.Continues(row.Rules)}
+		if grant.Diverged || row.Version != req.Version || row.Next().Kind != intent.Reconcile {
 			return nil
 		}
 		const statement = `
-			INSERT INTO lookups (intent_id, number, generation, attempts, worker, asked_at) VALUES ($1, $2, $3, $4, $5, $6)`
+			INSERT INTO lookups (intent_id, number, generation, attempts, token, worker, asked_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 		number := len(row.Lookups) + 1
-		if _, err := tx.Exec(ctx, statement, row.ID[:], number, row.Generation, len(row.Attempts), req.Worker, row.ReadAt); err != nil {
+		if _, err := tx.Exec(ctx, statement, row.ID[:], number, row.Generation, len(row.Attempts), req.Token, req.Worker, row.ReadAt); err != nil {
 			return err
 		}
 		if row, err = load(ctx, tx, req.ID); err != nil {
@@ -67,19 +77,19 @@ func (s *Store) BeginLookup(ctx context.Context, req LookupRequest) (LookupGrant
 
 // Found is what a lookup showed.
 type Found struct {
-	Number  int            `json:"number"`
-	Finding intent.Finding `json:"finding"`
+	// Token is the one of the LookupRequest.
+	Token   uuid.UUID
+	Finding intent.Finding
 	// Code, Message and RetryAfterMS say why it is unclear.
-	Code         string `json:"code,omitempty"`
-	Message      string `json:"message,omitempty"`
-	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
+	Code, Message string
+	RetryAfterMS  int64
 	// EffectID and Effects are those of intent.Lookup.
-	EffectID string `json:"effect_id,omitempty"`
-	Effects  int    `json:"effects,omitempty"`
+	EffectID string
+	Effects  int
 	// MediaType, Result and ResultRef are the answer, as those of Evidence.
-	MediaType string     `json:"media_type,omitempty"`
-	Result    []byte     `json:"result,omitempty"`
-	ResultRef *ResultRef `json:"result_ref,omitempty"`
+	MediaType string
+	Result    []byte
+	ResultRef *ResultRef
 }
 
 // RecordLookup writes what a lookup showed, whatever state the intent is in, and returns the
@@ -91,7 +101,8 @@ func (s *Store) RecordLookup(ctx context.Context, id intent.ID, found Found, sea
 		if row, err = lockRow(ctx, tx, id); err != nil {
 			return err
 		}
-		if n := found.Number; n < 1 || n > len(row.Lookups) || row.Lookups[n-1].Finding != "" {
+		i := slices.IndexFunc(row.Lookups, func(l Lookup) bool { return l.Token == found.Token })
+		if i < 0 || row.Lookups[i].Finding != "" {
 			return nil
 		}
 		ev := Evidence{MediaType: found.MediaType, Result: found.Result, ResultRef: found.ResultRef}
@@ -108,7 +119,7 @@ func (s *Store) RecordLookup(ctx context.Context, id intent.ID, found Found, sea
 			SET finding = $3, answered_at = writ_now(), code = $4, message = $5, retry_after_ms = $6, effect_id = nullif($7, ''),
 				effects = $8, media_type = $9, result = $10, result_digest = $11
 			WHERE intent_id = $1 AND number = $2`
-		_, err = tx.Exec(ctx, statement, id[:], found.Number, string(found.Finding), found.Code, found.Message, found.RetryAfterMS,
+		_, err = tx.Exec(ctx, statement, id[:], row.Lookups[i].Number, string(found.Finding), found.Code, found.Message, found.RetryAfterMS,
 			found.EffectID, found.Effects, ev.mediaType(), inline, digest)
 		if err != nil {
 			return err

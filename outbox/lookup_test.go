@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"writ/intent"
 	"writ/outbox"
 )
@@ -20,9 +22,14 @@ func (b bundle) doubtful(t *testing.T, rules intent.Rules) (outbox.Row, outbox.C
 	return b.evidence(t, c.Row, of(c, intent.Unknown, "connection_lost")), c
 }
 
+// lookupToken is the one that the tests give to the lookup of that number.
+func lookupToken(number int) uuid.UUID { return uuid.UUID{15: byte(number)} }
+
 func (b bundle) beginLookup(t *testing.T, row outbox.Row) outbox.LookupGrant {
 	t.Helper()
-	grant, err := b.BeginLookup(t.Context(), outbox.LookupRequest{ID: row.ID, Version: row.Version, Worker: "worker-1"})
+	grant, err := b.BeginLookup(t.Context(), outbox.LookupRequest{
+		ID: row.ID, Version: row.Version, Token: lookupToken(len(row.Lookups) + 1), Worker: "worker-1", Rules: row.Rules,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,16 +87,16 @@ func TestWhatALookupFoundIsWrittenOnceAndDecidesTheStep(t *testing.T) {
 	b := start(t)
 	row, _ := b.doubtful(t, reconcilable())
 	grant := b.beginLookup(t, row)
-	found := outbox.Found{Number: 1, Finding: intent.Found, EffectID: "tr_1", MediaType: "application/json", Result: []byte(`{"id":"tr_1"}`)}
+	found := outbox.Found{Token: lookupToken(1), Finding: intent.Found, EffectID: "tr_1", MediaType: "application/json", Result: []byte(`{"id":"tr_1"}`)}
 	row = b.recordLookup(t, grant.Row, found)
 	if step := row.Next(); step.Kind != intent.Settle || step.To != intent.Completed || step.Reason != intent.ReasonFound || row.Version != grant.Row.Version+1 {
 		t.Fatalf("%+v at version %d", step, row.Version)
 	}
-	again := b.recordLookup(t, row, outbox.Found{Number: 1, Finding: intent.Absent})
+	again := b.recordLookup(t, row, outbox.Found{Token: lookupToken(1), Finding: intent.Absent})
 	if again.Version != row.Version || again.Lookups[0].Finding != intent.Found {
 		t.Errorf("a second answer changed the first: %+v", again.Lookups)
 	}
-	if row := b.recordLookup(t, row, outbox.Found{Number: 2, Finding: intent.Found}); len(row.Lookups) != 1 {
+	if row := b.recordLookup(t, row, outbox.Found{Token: lookupToken(2), Finding: intent.Found}); len(row.Lookups) != 1 {
 		t.Errorf("an answer without a question was kept: %+v", row.Lookups)
 	}
 	b.journal(t, row, nil)
@@ -109,7 +116,7 @@ func TestALookupNeverChangesAfterItsAnswer(t *testing.T) {
 	if _, err := b.pool.Exec(t.Context(), `UPDATE lookups SET asked_at = asked_at - interval '1 day'`); !refused(t, err) {
 		t.Error("its question changed")
 	}
-	b.recordLookup(t, row, outbox.Found{Number: 1, Finding: intent.Absent})
+	b.recordLookup(t, row, outbox.Found{Token: lookupToken(1), Finding: intent.Absent})
 	for _, statement := range []string{
 		`UPDATE lookups SET finding = 'found'`, `UPDATE lookups SET finding = NULL, answered_at = NULL`, `DELETE FROM lookups`, `TRUNCATE lookups`,
 	} {
@@ -147,7 +154,7 @@ func (b bundle) absentAfterAll(t *testing.T) (outbox.Row, outbox.Claim) {
 	row, c := b.doubtful(t, rules)
 	b.setClock(t, noon.Add(time.Hour))
 	grant := b.beginLookup(t, row)
-	row = b.recordLookup(t, grant.Row, outbox.Found{Number: grant.Number, Finding: intent.Absent})
+	row = b.recordLookup(t, grant.Row, outbox.Found{Token: lookupToken(grant.Number), Finding: intent.Absent})
 	if row = b.journal(t, row, nil); row.State != intent.Failed {
 		t.Fatalf("%s, %+v", row.State, row.Next())
 	}
@@ -171,6 +178,40 @@ func TestEvidenceAgainstAnEndIsSealedAsAnAmendmentOnDiskAndRaisesTheAlert(t *tes
 		t.Error("the same evidence is a new fact")
 	}
 	if got := b.receipt(t, row.ID); got != "failed attempts_exhausted 1  and failed applied_after_all 1 " {
+		t.Errorf("receipts %q", got)
+	}
+}
+
+func TestAnAnswerIsFiledUnderTheQuestionThatItAnswersAndNoOther(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	row, _ := b.doubtful(t, reconcilable())
+	grant := b.beginLookup(t, row)
+	// The question of a worker whose relaxed commit was lost had the same number.
+	if row := b.recordLookup(t, grant.Row, outbox.Found{Token: uuid.New(), Finding: intent.Absent}); row.Lookups[0].Finding != "" {
+		t.Errorf("%+v", row.Lookups)
+	}
+}
+
+func TestWhatSpokeAgainstAnEndIsTakenBackByAnAmendment(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.setClock(t, noon)
+	first := b.granted(t, b.insert(t, propose("order-4711", reconcilable())))
+	b.setClock(t, noon.Add(time.Hour))
+	grant := b.beginLookup(t, b.load(t, first.Row.ID))
+	row := b.recordLookup(t, grant.Row, outbox.Found{Token: lookupToken(grant.Number), Finding: intent.Absent})
+	second := b.granted(t, row)
+	ev := of(first, intent.Applied, "")
+	row = b.journal(t, second.Row, &ev) // and nobody knows what the second attempt did
+	if row.State != intent.Completed || row.Alert != intent.ReasonMaybeTwice || !row.Raised {
+		t.Fatalf("%s, alert %q", row.State, row.Alert)
+	}
+	row = b.evidence(t, row, of(second, intent.NotApplied, "rejected"))
+	if row.Alert != "" || row.Amendment != 1 || row.Raised {
+		t.Errorf("alert %q, amendment %d", row.Alert, row.Amendment)
+	}
+	if got := b.receipt(t, row.ID); got != "completed perhaps_performed_twice 2 application/json, 17 of 17 bytes and completed alert_withdrawn 2 application/json, 17 of 17 bytes" {
 		t.Errorf("receipts %q", got)
 	}
 }

@@ -14,7 +14,8 @@ import (
 //
 // The same reissue by the same person again changes nothing while its generation stands. The
 // error has code not_reissuable unless the intent failed and nothing on record says that the
-// effect happened or may have happened, in any generation.
+// effect happened or may have happened, in any generation. What had to be confirmed is
+// confirmed anew by whoever issues it again, so the requester may not (self_confirmation).
 func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, next func(Row) Renewal) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
@@ -31,6 +32,10 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, next func
 		}
 		if err := reissuable(row, earlier); err != nil {
 			return err
+		}
+		if !row.ConfirmBy.IsZero() && by.Principal == row.Principal {
+			return intent.Errorf(intent.CodeSelfConfirmation,
+				"%s asked for intent %s, which somebody else had to confirm, and may not issue it again; somebody else has to", by.Principal, id)
 		}
 		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Reissue, Principal: by.Principal, Note: by.Note}); err != nil {
 			return err

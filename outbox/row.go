@@ -93,9 +93,17 @@ func (r Row) Record() intent.Record {
 // Next returns the step that the row asks for at the time it was read.
 func (r Row) Next() intent.Step { return intent.Next(r.Record(), r.ReadAt) }
 
-// Admits reports whether a tool of that behaviour may run the intent's next attempt.
+// Admits reports whether a tool of that behaviour may run the intent's next attempt: the
+// behaviour that was authorized, or one that goes on with what was sent under the
+// generation's key.
 func (r Row) Admits(spec intent.Digest, rules intent.Rules) bool {
-	return spec == r.SpecDigest || len(r.Attempts) > 0 && rules.Continues(r.Rules)
+	return spec == r.SpecDigest || r.Sent() && rules.Continues(r.Rules)
+}
+
+// Sent reports whether something may have been sent under the generation's key.
+func (r Row) Sent() bool {
+	n := len(r.Attempts)
+	return n > 0 && r.Attempts[n-1].Generation == r.Generation
 }
 
 // Applied returns the first attempt that is known to have had its effect.

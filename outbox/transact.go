@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,12 +19,16 @@ const (
 	// CodeFenced: a later attempt, or the end of the intent, took the right to make the effect
 	// from this one before it had made it.
 	CodeFenced = "fenced"
-	// CodeTransactionBroken: the tool went on after a statement that had failed.
+	// CodeTransactionBroken: the tool went on after a statement that had failed, or left one
+	// behind that did not end.
 	CodeTransactionBroken = "transaction_broken"
 	// CodeTransactionEnded: the tool ended the transaction itself.
 	CodeTransactionEnded = "transaction_ended"
 	// CodeTransactionLost: the connection broke before the COMMIT.
 	CodeTransactionLost = "transaction_lost"
+	// CodeNotSealed: the tool had succeeded, and the engine's own evidence or receipt could not
+	// be written.
+	CodeNotSealed = "not_sealed"
 	// CodeCommitRefused: PostgreSQL refused the COMMIT.
 	CodeCommitRefused = "commit_refused"
 	// CodeCommitLost: the connection broke during the COMMIT, which did not take effect.
@@ -77,19 +82,19 @@ var ErrCommitLost = errors.New("the connection to PostgreSQL broke during the CO
 func (s *Store) Transact(ctx context.Context, t Transaction, effect func(tx *EffectTx) Evidence, seal Seal) (Transacted, error) {
 	ctx, cancel := context.WithDeadline(ctx, t.Lease)
 	defer cancel()
-	tx, err := s.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: beginFlushed})
+	session, err := s.effectSession(ctx)
 	if err != nil {
 		return t.nothing(Row{}, CodeTransactionLost, fmt.Errorf("the transaction could not begin: %w", err)), nil
 	}
-	defer rollback(ctx, tx)
-	row, err := s.arm(ctx, tx, t)
+	defer session.giveBack(ctx)
+	row, err := session.arm(ctx, t)
 	switch {
 	case errors.Is(err, errFenced):
 		return t.fenced(row), nil
 	case err != nil:
 		return t.nothing(row, orElse(effectCauses[sqlState(err)], CodeTransactionLost), err), nil
 	}
-	guarded := newEffectTx(ctx, tx, t.Deadline)
+	guarded := session.given(ctx, t.Deadline)
 	ev := effect(guarded)
 	guarded.end()
 	if ev.Outcome != intent.Applied {
@@ -99,10 +104,10 @@ func (s *Store) Transact(ctx context.Context, t Transaction, effect func(tx *Eff
 	if code, err := guarded.verdict(); err != nil {
 		return t.nothing(row, code, err), nil
 	}
-	if row, err = conclude(ctx, tx, row, ev, t, seal); err != nil {
-		return t.nothing(row, orElse(effectCauses[sqlState(err)], CodeTransactionLost), err), nil
+	if row, err = conclude(ctx, session.tx, row, ev, t, seal); err != nil {
+		return t.nothing(row, unsealed(session, err), err), nil
 	}
-	return t.committed(row, tx.Commit(ctx))
+	return t.committed(row, session.tx.Commit(ctx))
 }
 
 // errFenced says that the attempt is not the one that may make the effect.
@@ -110,19 +115,21 @@ var errFenced = errors.New("the attempt may not make the effect any more")
 
 // arm locks the row, looks whether the attempt may make the effect, and marks it, after which
 // nobody can commit the transaction without the receipt.
-func (s *Store) arm(ctx context.Context, tx pgx.Tx, t Transaction) (Row, error) {
-	if err := setLimits(ctx, tx, time.Until(t.Deadline)); err != nil {
+func (s *effectSession) arm(ctx context.Context, t Transaction) (Row, error) {
+	if err := setLimits(ctx, s.tx, time.Until(t.Deadline)); err != nil {
 		return Row{}, err
 	}
-	row, err := lockRow(ctx, tx, t.ID)
+	row, err := lockRow(ctx, s.tx, t.ID)
 	if err != nil {
 		return row, err
 	}
 	if !row.mayTransact(t) {
 		return row, errFenced
 	}
-	const statement = `UPDATE attempts SET transacted = true WHERE intent_id = $1 AND number = $2 AND token = $3`
-	if _, err := tx.Exec(ctx, statement, t.ID[:], t.Attempt, t.Token); err != nil {
+	const statement = `
+		UPDATE attempts SET transacted = true WHERE intent_id = $1 AND number = $2 AND token = $3
+		RETURNING (SELECT coalesce(array_agg(name), '{}') FROM pg_prepared_statements)`
+	if err := s.tx.QueryRow(ctx, statement, t.ID[:], t.Attempt, t.Token).Scan(&s.prepared); err != nil {
 		return row, err
 	}
 	row.Attempts[len(row.Attempts)-1].Transacted = true
@@ -145,6 +152,9 @@ func (r Row) mayTransact(t Transaction) bool {
 
 // verdict says why what the tool did cannot be committed although it returned success.
 func (e *EffectTx) verdict() (code string, err error) {
+	if e.stuck {
+		return orElse(e.cause, CodeTransactionBroken), errors.New("the tool left a statement behind that does not end")
+	}
 	conn := e.tx.Conn().PgConn()
 	switch {
 	case e.refused:
@@ -161,9 +171,8 @@ func (e *EffectTx) verdict() (code string, err error) {
 
 // conclude ends the intent within the transaction.
 func conclude(ctx context.Context, tx pgx.Tx, row Row, ev Evidence, t Transaction, seal Seal) (Row, error) {
-	// The tool's statements are over, and the engine's own have until the lease. Whatever the
-	// tool set for the COMMIT is set anew.
-	if err := setLimits(ctx, tx, time.Until(t.Lease)); err != nil {
+	// The tool's statements are over, and the engine's own have until the lease.
+	if err := regain(ctx, tx, time.Until(t.Lease)); err != nil {
 		return row, err
 	}
 	row, err := addEvidence(ctx, tx, row, ev, seal)
@@ -175,6 +184,14 @@ func conclude(ctx context.Context, tx pgx.Tx, row Row, ev Evidence, t Transactio
 		return row, fmt.Errorf("the rule does not complete an intent whose effect was made (%s, %s)", step.Kind, step.Reason)
 	}
 	return row, settle(ctx, tx, &row, step, seal)
+}
+
+// unsealed is the code of an attempt that the engine could not conclude.
+func unsealed(session *effectSession, err error) string {
+	if session.conn.Conn().IsClosed() {
+		return orElse(effectCauses[sqlState(err)], CodeTransactionLost)
+	}
+	return orElse(effectCauses[sqlState(err)], CodeNotSealed)
 }
 
 // committed tells what an error of the COMMIT shows. PostgreSQL's own refusal is a rollback.
@@ -191,9 +208,9 @@ func (t Transaction) committed(row Row, err error) (Transacted, error) {
 	return Transacted{}, fmt.Errorf("%w: %w", ErrCommitLost, err)
 }
 
-// connectionLost reports whether PostgreSQL said farewell (class 57, as at its shutdown) and
-// not what it made of the statement.
-func connectionLost(err error) bool { return sqlState(err)[:2] == "57" }
+// connectionLost reports whether PostgreSQL said farewell (class 57, as at its shutdown), or a
+// pooler that the server was lost (class 08), and not what became of the statement.
+func connectionLost(err error) bool { return slices.Contains([]string{"08", "57"}, sqlState(err)[:2]) }
 
 // BecameOf tells, after ErrCommitLost, what became of the transaction. It waits for the row's
 // lock, which the transaction holds until it is over, so what it finds is final.
@@ -232,18 +249,6 @@ func (t Transaction) fenced(row Row) Transacted {
 	}
 	return Transacted{Row: row}
 }
-
-// rollback ends a transaction that was not committed, also after the end of ctx. If the
-// connection is broken, PostgreSQL does it.
-func rollback(ctx context.Context, tx pgx.Tx) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
-	defer cancel()
-	_ = tx.Rollback(ctx)
-}
-
-// rollbackTimeout is how long an answer to ROLLBACK is waited for before the connection is
-// closed.
-const rollbackTimeout = 2 * time.Second
 
 func orElse(code, otherwise string) string {
 	if code != "" {

@@ -20,6 +20,8 @@ const (
 	MaxTimeout = 24 * time.Hour
 	// MaxMaxAttempts bounds RetryPolicy.MaxAttempts.
 	MaxMaxAttempts = 1000
+	// MaxMaxBackoff bounds the backoffs of RetryPolicy.
+	MaxMaxBackoff = 30 * 24 * time.Hour
 	// DefaultSettleDelay is how long after the end of the last lease a lookup that finds
 	// nothing is trusted, unless the spec says otherwise.
 	DefaultSettleDelay = 30 * time.Second
@@ -108,9 +110,9 @@ type RetryPolicy struct {
 	// Default 10; at most 1,000.
 	MaxAttempts int
 	// InitialBackoff is the wait after the first failed attempt; it doubles with each
-	// further one. Default 1 s.
+	// further one. Default 1 s; at most 30 days.
 	InitialBackoff time.Duration
-	// MaxBackoff bounds the wait. Default 1 min. A provider's own Retry-After is honoured
+	// MaxBackoff bounds the wait. Default 1 min; at most 30 days. A provider's own Retry-After is honoured
 	// even if it is longer.
 	MaxBackoff time.Duration
 }
@@ -191,8 +193,8 @@ func (s Spec) check() error {
 		return s.invalid("Timeout must be between 0 and 24 h")
 	case s.Retry.MaxAttempts < 0 || s.Retry.MaxAttempts > MaxMaxAttempts:
 		return s.invalid("Retry.MaxAttempts must be between 0 and 1,000")
-	case s.Retry.InitialBackoff < 0 || s.Retry.MaxBackoff < 0:
-		return s.invalid("Retry backoffs must not be negative")
+	case s.Retry.InitialBackoff < 0 || s.Retry.MaxBackoff < 0 || s.Retry.InitialBackoff > MaxMaxBackoff || s.Retry.MaxBackoff > MaxMaxBackoff:
+		return s.invalid("Retry backoffs must be between 0 and 30 days")
 	case !s.SideEffectful && s.Duplicates != (DuplicateGuard{}):
 		return s.invalid("a tool without side effects may be run twice; drop Duplicates or set SideEffectful")
 	}

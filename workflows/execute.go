@@ -172,7 +172,7 @@ func (e *execution) afterFailure(ctx workflow.Context, failed error) (activities
 	}
 	e.failures++
 	pause := min(firstPause<<min(e.failures-1, 10), longestPause)
-	if err := workflow.Sleep(ctx, pause); err != nil {
+	if err := e.sleep(ctx, pause, "after a failure"); err != nil || e.cancelRequested() {
 		return e.progress, err
 	}
 	return e.reread(ctx, "decide again after a failure")
@@ -236,17 +236,24 @@ func (e *execution) run(ctx workflow.Context, p activities.Progress, in activiti
 	})
 	var out activities.InvokeOutput
 	err := workflow.ExecuteActivity(ctx, activities.NameInvoke, in).Get(ctx, &out)
+	if err == nil {
+		e.failures = 0
+	}
 	return out, err
 }
 
-// wait sleeps until the step is due, a signal comes, or somebody cancels the workflow.
+// wait shows in Temporal what is waited for, and waits until the step is due.
 func (e *execution) wait(ctx workflow.Context, p activities.Progress) error {
 	if err := e.publish(ctx, string(p.State)); err != nil {
 		return err
 	}
+	return e.sleep(ctx, milliseconds(p.WaitMS), fmt.Sprintf("%s until %s", p.Step.Reason, p.Step.At.Format(time.RFC3339)))
+}
+
+// sleep waits for a time, a signal, or a cancellation that is not on the row yet.
+func (e *execution) sleep(ctx workflow.Context, d time.Duration, why string) error {
 	timed, stop := workflow.WithCancel(ctx)
-	timer := workflow.NewTimerWithOptions(timed, milliseconds(p.WaitMS),
-		workflow.TimerOptions{Summary: fmt.Sprintf("%s until %s", p.Step.Reason, p.Step.At.Format(time.RFC3339))})
+	timer := workflow.NewTimerWithOptions(timed, d, workflow.TimerOptions{Summary: why})
 	var err error
 	due := false
 	selector := workflow.NewSelector(ctx).

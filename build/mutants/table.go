@@ -26,7 +26,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "trust_absent_before_the_settle_delay",
-		file: "intent/survey.go", old: "trusted := a.LeaseUntil.Add(r.Rules.SettleDelay)", broken: "trusted := a.ClaimedAt",
+		file: "intent/survey.go", old: "l.Finding != Absent || l.AskedAt.Before(a.LeaseUntil.Add(r.Rules.SettleDelay))", broken: "l.Finding != Absent",
 		dir: "intent", test: "TestAReconcilableToolIsSentAgainOnlyAfterATrustedLookupFoundNothing",
 	},
 	{
@@ -71,7 +71,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "be_silent_about_a_key_that_was_performed_twice",
-		file: "intent/survey.go", old: "count = max(count, l.Effects)", broken: "count = max(count, 1)",
+		file: "intent/effects.go", old: "counted = max(counted, l.Effects)", broken: "counted = max(counted, 1)",
 		dir: "activities", test: "TestAProviderThatShowsOneKeyPerformedTwiceIsRecordedLoudly",
 	},
 
@@ -210,17 +210,17 @@ var mutants = []mutant{
 	},
 	{
 		name: "pass_over_evidence_against_an_end",
-		file: "outbox/journal.go", old: "if against == \"\" ||", broken: "if against != \"never\" ||",
+		file: "outbox/journal.go", old: "if against == intent.Contradiction(before.Record()) {", broken: "if against != \"never\" {",
 		dir: "outbox", test: "TestEvidenceAgainstAnEndIsSealedAsAnAmendmentOnDiskAndRaisesTheAlert",
 	},
 	{
 		name: "let_an_amendment_rewrite_the_end",
-		file: "outbox/journal.go", old: ", alert = $2\n", broken: ", alert = $2, state = 'completed'\n",
+		file: "outbox/journal.go", old: "alert = nullif($2, '')\n", broken: "alert = nullif($2, ''), state = 'completed'\n",
 		dir: "outbox", test: "TestEvidenceAgainstAnEndIsSealedAsAnAmendmentOnDiskAndRaisesTheAlert",
 	},
 	{
 		name: "look_up_on_an_old_version",
-		file: "outbox/lookup.go", old: "if row.Version != req.Version || row.Next().Kind != intent.Reconcile {", broken: "if row.Next().Kind != intent.Reconcile {",
+		file: "outbox/lookup.go", old: "row.Version != req.Version || row.Next().Kind != intent.Reconcile {", broken: "row.Next().Kind != intent.Reconcile {",
 		dir: "outbox", test: "TestALookupIsGrantedOnceAndOnTheVersionThatItWasDecidedOn",
 	},
 

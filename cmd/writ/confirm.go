@@ -31,7 +31,7 @@ yours to confirm, 7 it does not wait for a decision; the message says who decide
   writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
 		Args: one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.decide(cmd, args[0], f, "confirmed; it goes on without this command", (*writ.Client).Confirm)
+			return p.decide(cmd, args[0], f, always("confirmed; it goes on without this command"), (*writ.Client).Confirm)
 		},
 	}
 	f.register(cmd, "who confirms")
@@ -51,7 +51,7 @@ wait for a decision; the message says who decided before.`,
 		Example: `  writ deny 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --principal ada --note "sent twice by mistake"`,
 		Args:    one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.decide(cmd, args[0], f, "denied; nothing was sent", (*writ.Client).Deny)
+			return p.decide(cmd, args[0], f, always("denied; nothing was sent"), (*writ.Client).Deny)
 		},
 	}
 	f.register(cmd, "who denies")
@@ -73,8 +73,12 @@ func (f decisionFlags) decider(cmd *cobra.Command) (writ.Decider, error) {
 	return writ.Decider{Principal: f.principal, Note: f.note}, nil
 }
 
-// decide records a person's decision and shows the intent as it stands then.
-func (p *program) decide(cmd *cobra.Command, text string, f decisionFlags, said string,
+// always is what is said of a decision however the intent stands then.
+func always(text string) func(writ.Intent) string { return func(writ.Intent) string { return text } }
+
+// decide records a person's decision and shows the intent as it stands then, under what said
+// says of it.
+func (p *program) decide(cmd *cobra.Command, text string, f decisionFlags, said func(writ.Intent) string,
 	record func(*writ.Client, context.Context, intent.ID, writ.Decider) (writ.Intent, error),
 ) error {
 	decider, err := f.decider(cmd)
@@ -89,7 +93,7 @@ func (p *program) decide(cmd *cobra.Command, text string, f decisionFlags, said 
 	}
 	return p.print(v, func(w io.Writer) {
 		var b block
-		b.add("decision", said)
+		b.add("decision", said(v))
 		b.add("state", string(v.State))
 		b.add("effect", effectIn(v))
 		describe(&b, v)

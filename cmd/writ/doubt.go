@@ -35,7 +35,7 @@ json each has its attempts, lookups and decisions.
 provider says decides: an intent completes if the effect is found, and may be sent again if it is
 not. That takes a worker that hosts the tool.`,
 		Example: `  writ doubt
-  writ doubt --tool payments.capture -o json | jq -r '.doubts[] | [.intent.id, .stake.amount, .ask] | @tsv'
+  writ doubt --tool payments.capture -o json | jq -r '.doubts[] | .intent.id + " " + .ask'
   writ doubt --lookup --timeout 1m
   writ doubt acknowledge 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --note "paid back by hand"`,
 		Args: noSuchCommand,
@@ -171,6 +171,9 @@ func lastWord(d writ.Doubt) string {
 	return "-"
 }
 
+// resolveIt is the command, with what it cannot do without.
+const resolveIt = "writ resolve ID --applied or --not-applied --note …"
+
 // toDo is what a person does about it.
 func toDo(d writ.Doubt) string {
 	switch {
@@ -179,9 +182,9 @@ func toDo(d writ.Doubt) string {
 	case d.Reason == "":
 		return "nothing; it goes on by itself"
 	case d.CanInquire:
-		return "writ doubt --lookup, or " + d.Ask + ", then writ resolve"
+		return "writ doubt --lookup, or " + d.Ask + ", then " + resolveIt
 	}
-	return d.Ask + ", then writ resolve"
+	return d.Ask + ", then " + resolveIt
 }
 
 // inquiredDocument is the document of writ doubt --lookup.
@@ -243,7 +246,7 @@ Exit statuses: 0 acknowledged, 1 infrastructure, 2 usage or no such intent, 7 it
 		Example: `  writ doubt acknowledge 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --note "paid back by hand, case 4711"`,
 		Args:    one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.decide(cmd, args[0], f, "acknowledged; the intent stays as it is", (*writ.Client).Acknowledge)
+			return p.decide(cmd, args[0], f, always("acknowledged; the intent stays as it is"), (*writ.Client).Acknowledge)
 		},
 	}
 	f.register(cmd, "who acknowledges")

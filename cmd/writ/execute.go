@@ -178,6 +178,7 @@ func (p *program) submit(ctx context.Context, client *writ.Client, request writ.
 // command's error; again says what the same command does where its end is open.
 func (p *program) printExecution(done writ.Execution, err error, again string) error {
 	p.warnOfRepeat(done.Intent)
+	p.warnOfContradiction(done.Intent)
 	if err == nil {
 		return p.print(done, func(w io.Writer) { writeExecution(w, done) })
 	}

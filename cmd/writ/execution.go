@@ -46,7 +46,7 @@ func (e *executionError) known() any {
 // openEnds are the codes after which the effect may still happen or may have happened.
 var openEnds = []intent.Code{
 	intent.CodeNotYetKnown, intent.CodeDatabaseUnavailable, intent.CodeTemporalUnavailable, intent.CodeInDoubt,
-	intent.CodeConfirmationRequired,
+	intent.CodeConfirmationRequired, intent.CodeContradicted,
 }
 
 // hints says how to go on, where the effect's end is open.
@@ -56,7 +56,7 @@ func (e *executionError) hints(code intent.Code) []string {
 		return nil
 	}
 	hints := []string{fmt.Sprintf("request key %q; `writ intent get %s` tells how it stands", v.RequestKey, v.ID)}
-	if code != intent.CodeInDoubt {
+	if code != intent.CodeInDoubt && code != intent.CodeContradicted {
 		hints = append(hints, e.again)
 	}
 	return hints
@@ -91,6 +91,14 @@ func writeExecution(w io.Writer, e writ.Execution) {
 		b.add("problem", e.Answer.Problem)
 	}
 	b.write(w)
+}
+
+// warnOfContradiction tells the caller of a completed intent what its error cannot say: the
+// effect happened, and evidence speaks against the rest.
+func (p *program) warnOfContradiction(v writ.Intent) {
+	if v.State == intent.Completed && v.Contradiction != "" {
+		fmt.Fprintf(p.stderr, "writ: warning: %s: the effect %s; `writ intent get %s` shows the evidence\n", v.Contradiction, effectIn(v), v.ID)
+	}
 }
 
 // describe adds what identifies the intent.
@@ -130,32 +138,6 @@ func (p *program) warnOfRepeat(v writ.Intent) {
 	}
 	fmt.Fprintf(p.stderr, "writ: warning: this may repeat intent %s, which %s asked for a short time ago with the same payload; if it is meant twice, give each its own --key\n",
 		v.SuspectedDuplicateOf, printable(v.Principal))
-}
-
-// effectIn says what the state means for the outside world.
-func effectIn(v writ.Intent) string {
-	switch v.State {
-	case intent.Completed:
-		if v.Class == intent.Read {
-			return "read; the outside world was not changed"
-		}
-		return "happened"
-	case intent.Failed:
-		return "did not happen: every attempt provably had no effect"
-	case intent.Refused:
-		return "did not happen: it was refused and nothing was sent"
-	case intent.Cancelled:
-		return "did not happen: it was cancelled, and every attempt, if any, provably had no effect"
-	case intent.InDoubt:
-		return "may or may not have happened; nothing more is sent"
-	case intent.AwaitingConfirmation:
-		return "nothing was sent; it waits for somebody to confirm it"
-	case intent.Recorded:
-		return "nothing was sent yet"
-	case intent.Invoking:
-		return "being sent; not known yet"
-	}
-	return string(v.State)
 }
 
 // receiptLine sums the receipt up. A receipt of a form that this release cannot read is

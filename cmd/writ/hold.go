@@ -60,8 +60,8 @@ func newHoldSetCommand(p *program) *cobra.Command {
 concerned, but what it lists as in flight: attempts that were granted before and have not
 answered yet. They are not interrupted, because what was sent cannot be taken back.
 
-A hold stands until somebody lifts it. Setting one that stands changes nothing and lists again
-what is in flight.`,
+A hold stands until somebody lifts it. Setting one that stands changes nothing, says whose it is,
+and lists again what is in flight.`,
 		Example: `  writ hold set --provider bank --note "they migrate until 14:00"
   writ hold set --tool payments.capture -o json | jq .in_flight`,
 		Args: none,
@@ -100,6 +100,7 @@ func (p *program) setHold(cmd *cobra.Command, subject writ.HoldRequest, by decis
 		return err
 	}
 	p.warnOfUnknown(ctx, client, subject)
+	p.warnOfStanding(hold, decider)
 	return p.print(heldNow{hold, flights}, func(w io.Writer) { writeHeld(w, hold, flights) })
 }
 
@@ -117,6 +118,15 @@ func (p *program) warnOfUnknown(ctx context.Context, client *writ.Client, subjec
 	if !known {
 		fmt.Fprintf(p.stderr, "writ: warning: no published tool is, or has, the %s %s; the hold stands all the same\n", subject.Scope, subject.Name)
 	}
+}
+
+// warnOfStanding tells who meant to set a hold that somebody else's stands already.
+func (p *program) warnOfStanding(h writ.Hold, by writ.Decider) {
+	if h.Principal == by.Principal && h.Note == by.Note {
+		return
+	}
+	fmt.Fprintf(p.stderr, "writ: warning: a hold on %s %s stood already, set %s; it stands as it was, and this note was not recorded\n",
+		h.Scope, h.Name, printable(decisionText(h.Principal, h.Note, h.SetAt)))
 }
 
 func writeHeld(w io.Writer, h writ.Hold, flights []writ.Flight) {
@@ -201,7 +211,12 @@ func newHoldLiftCommand(p *program) *cobra.Command {
 circuit breaker has set. What it kept waiting goes on by itself within seconds.`,
 		Example: `  writ hold lift --provider bank --note "they are back"
   writ hold lift 5b0c9a53-6d0c-4f0e-8a51-0c1f4a9fd0a7`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return one("ID")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if named := cmd.Flags().Changed("tool") || cmd.Flags().Changed("provider") || cmd.Flags().Changed("tenant"); named {

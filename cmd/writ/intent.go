@@ -83,7 +83,10 @@ func nextText(s intent.Step) string {
 	if s.To != "" {
 		text += " as " + string(s.To)
 	}
-	if !s.At.IsZero() {
+	switch {
+	case s.Reason == intent.ReasonHeld:
+		return text + " until the hold is lifted (held)" // s.At is only when it looks again
+	case !s.At.IsZero():
 		text += " until " + moment(s.At)
 	}
 	return text + " (" + s.Reason + ")"

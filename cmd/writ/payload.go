@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -13,20 +14,32 @@ import (
 // argument itself.
 type input struct {
 	what, flag string
-	// limit is in bytes.
-	limit int
+	// limit is in bytes, and shrink says what to do about more.
+	limit  int
+	shrink string
+	// bare says that the argument is never the content: a file is named without "@".
+	bare bool
 }
 
+const referToIt = "send a reference to large content, not the content"
+
 // payloadOnly is what --payload names, where a payload may have limit bytes.
-func payloadOnly(limit int) input { return input{"payload", "--payload", limit} }
+func payloadOnly(limit int) input {
+	return input{what: "payload", flag: "--payload", limit: limit, shrink: referToIt}
+}
 
 // wholeRequest is what --request names. The rest of a request takes some hundred bytes.
-func wholeRequest(limit int) input { return input{"request", "--request", limit + 64<<10} }
+func wholeRequest(limit int) input {
+	return input{what: "request", flag: "--request", limit: limit + 64<<10, shrink: referToIt}
+}
 
 // read returns what the argument names. It reads no more than is needed to know that it is
 // too large, and stops waiting when ctx ends: a pipe or a terminal may never say anything.
 func (in input) read(ctx context.Context, argument string, stdin io.Reader) ([]byte, error) {
 	path, isFile := strings.CutPrefix(argument, "@")
+	if in.bare {
+		path, isFile = argument, argument != "-"
+	}
 	if !isFile && argument != "-" {
 		return []byte(argument), nil
 	}
@@ -71,13 +84,26 @@ func (in input) readBounded(source io.Reader) ([]byte, error) {
 	}
 	if len(read) > in.limit {
 		e := intent.Errorf(intent.CodePayloadTooLarge,
-			"the %s has more than the %d bytes that are allowed; send a reference to large content, not the content", in.what, in.limit)
+			"the %s has more than the %d bytes that are allowed; %s", in.what, in.limit, in.shrink)
 		e.Offset = int64(in.limit)
+		return nil, e
+	}
+	if bytes.HasPrefix(read, []byte(byteOrderMark)) {
+		e := intent.Errorf(intent.CodeInvalidJSON, "the %s begins with a byte order mark; save it without one", in.what)
+		e.Offset = 0
 		return nil, e
 	}
 	return read, nil
 }
 
+// byteOrderMark is what some editors write before UTF-8, and JSON may not begin with (RFC 8259,
+// section 8.1).
+const byteOrderMark = "\ufeff"
+
 func (in input) unreadable(err error) error {
-	return intent.Errorf(intent.CodePayloadUnreadable, "the %s cannot be read (%w); name a readable file after @, or - for standard input", in.what, err)
+	named := "a readable file after @"
+	if in.bare {
+		named = "a readable file"
+	}
+	return intent.Errorf(intent.CodePayloadUnreadable, "the %s cannot be read (%w); name %s, or - for standard input", in.what, err, named)
 }

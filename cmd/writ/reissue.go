@@ -1,9 +1,12 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"writ"
+	"writ/intent"
 )
 
 func newReissueCommand(p *program) *cobra.Command {
@@ -23,9 +26,25 @@ its effect may have happened.`,
   writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
 		Args: one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.decide(cmd, args[0], f, "issued again; it goes on without this command", (*writ.Client).Reissue)
+			return p.decide(cmd, args[0], f, reissuedText, (*writ.Client).Reissue)
 		},
 	}
 	f.register(cmd, "who issues it again")
 	return cmd
+}
+
+// reissuedText tells a generation that begins now from one that the same person had begun
+// before, which the command returns as it stands.
+func reissuedText(v writ.Intent) string {
+	begun := v.State.Ended() || slices.ContainsFunc(v.Attempts, func(a writ.Attempt) bool { return a.Generation == v.Generation })
+	if !begun {
+		return "issued again; it goes on without this command"
+	}
+	by := ""
+	for _, d := range v.Decisions {
+		if d.Kind == intent.Reissue {
+			by = " " + decisionText(d.Principal, d.Note, d.DecidedAt)
+		}
+	}
+	return "nothing new was begun: it was issued again before" + by
 }

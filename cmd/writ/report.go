@@ -93,7 +93,9 @@ func effectOf(e *intent.Error) string {
 	case intent.NotApplied:
 		return "this request had no effect"
 	case intent.Unknown:
-		return "it is not known whether the effect happened"
+	}
+	if e.Code == intent.CodeNotYetKnown {
+		return "how it ends is not known yet"
 	}
 	return "it is not known whether the effect happened"
 }

@@ -31,8 +31,10 @@ for a tool without a key and without a lookup. Evidence that comes later is not 
 speaks against the end raises an alert.
 
 --from reads many: a JSON object on each line, with intent_id, resolution (applied, not_applied
-or retry), note and, with applied, result. Every line is checked before the first one is
-recorded. What became of each is the answer. The same file again changes nothing.
+or retry), note and, with applied, result. Before the first line is recorded, each is checked: its
+form, that its intent exists and is in doubt, and that its tool would give such a result. If one
+line fails that, nothing is recorded. What became of each is the answer. The same file again
+changes nothing.
 
 It returns when the decision is committed.
 
@@ -40,8 +42,10 @@ Exit statuses: 0 recorded, 1 infrastructure, 2 usage or no such intent, 3 a retr
 refused, 7 not in doubt; the message says who decided before. With --from that of the first line
 that failed.`,
 		Example: `  writ doubt
-  writ resolve 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --applied --result '{"id":"cap_1"}' --note "on the bank's statement of 2 March"
-  writ resolve 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --not-applied --note "support case 4711: they have nothing"
+  writ resolve 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --applied \
+    --result '{"id":"cap_1"}' --note "on the bank's statement of 2 March"
+  writ resolve 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --not-applied \
+    --note "support case 4711: they have nothing"
   writ resolve --from resolutions.jsonl`,
 		Args: idOrFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,7 +68,13 @@ that failed.`,
 // or --from, which says it of many.
 func idOrFile(cmd *cobra.Command, args []string) error {
 	if !cmd.Flags().Changed("from") {
+		if len(args) == 0 {
+			return fmt.Errorf("writ resolve takes the ID of an intent, or --from and a file that names many")
+		}
 		return one("ID")(cmd, args)
+	}
+	if cmd.Flag("from").Value.String() == "" {
+		return fmt.Errorf("--from is empty; name a file, or - for standard input")
 	}
 	mixed := len(args) > 0 || slices.ContainsFunc([]string{"applied", "not-applied", "retry", "result", "note"}, cmd.Flags().Changed)
 	if mixed {
@@ -103,28 +113,34 @@ func (p *program) resolution(cmd *cobra.Command, f resolveFlags) (writ.Resolutio
 		}
 	}
 	if len(said) != 1 {
-		return writ.Resolution{}, intent.Errorf(intent.CodeInvalidResolution, "%d of --applied, --not-applied and --retry are given; say exactly one", len(said))
+		return writ.Resolution{}, intent.Errorf(intent.CodeInvalidResolution, "%d of --applied, --not-applied and --retry are given; say exactly one, and a --note that says how you know", len(said))
 	}
 	r := writ.Resolution{As: said[0]}
 	if !cmd.Flags().Changed("result") {
 		return r, nil
 	}
 	var err error
-	r.Result, err = input{"result", "--result", intent.MaxInline}.read(cmd.Context(), f.result, p.stdin)
+	r.Result, err = input{what: "result", flag: "--result", limit: intent.MaxInline, shrink: "give its essence, or leave it out"}.read(cmd.Context(), f.result, p.stdin)
 	if err == nil && len(r.Result) == 0 {
 		err = intent.Errorf(intent.CodeInvalidResolution, "the result is empty; leave --result out if nobody knows it")
 	}
 	return r, err
 }
 
-func resolvedText(as writ.ResolutionKind) string {
-	switch as {
-	case writ.ResolveApplied:
-		return "resolved as applied; the intent is completed"
-	case writ.ResolveNotApplied:
-		return "resolved as not applied; nothing more is sent"
-	case writ.ResolveRetry:
-		return "it is tried again, without this command"
+// resolvedText returns what is said of the decision, which the same person may have made before.
+func resolvedText(as writ.ResolutionKind) func(writ.Intent) string {
+	return func(v writ.Intent) string {
+		switch as {
+		case writ.ResolveApplied:
+			return "resolved as applied"
+		case writ.ResolveNotApplied:
+			return "resolved as not applied; nothing more is sent"
+		case writ.ResolveRetry:
+			if v.State.Ended() {
+				return "nothing new was begun: it was let go on before, and has ended"
+			}
+			return "it goes on by its rule, without this command"
+		}
+		return string(as)
 	}
-	return string(as)
 }

@@ -35,11 +35,7 @@ func (p *program) resolveFrom(cmd *cobra.Command, f resolveFlags) error {
 	if err != nil {
 		return err
 	}
-	file := "@" + f.from
-	if f.from == "-" {
-		file = "-"
-	}
-	text, err := input{"file of resolutions", "--from", maxResolutions}.read(cmd.Context(), file, p.stdin)
+	text, err := input{what: "file of resolutions", flag: "--from", limit: maxResolutions, shrink: "split the file", bare: true}.read(cmd.Context(), f.from, p.stdin)
 	if err != nil {
 		return err
 	}
@@ -98,7 +94,7 @@ func failedLines(results []writ.LineResult) error {
 		failed.Err = intent.Errorf(intent.CodeInterrupted, "the command was interrupted; the same file again does the rest")
 	}
 	e := *described(failed.Err)
-	e.Message = fmt.Sprintf("%d of %d resolutions were not recorded, the first on line %d: %s", undone, len(results), failed.Line, e.Message)
+	e.Message = fmt.Sprintf("%d of %d resolutions were not recorded, because of line %d: %s", undone, len(results), failed.Line, e.Message)
 	return &toldError{&e}
 }
 

@@ -67,6 +67,7 @@ var statuses = map[intent.Code]int{
 
 	intent.CodeFailed:               statusFailed,
 	intent.CodeInDoubt:              statusInDoubt,
+	intent.CodeContradicted:         statusInDoubt,
 	intent.CodeConfirmationRequired: statusWaiting,
 	intent.CodeIdempotencyConflict:  statusConflict,
 	intent.CodeNotAwaiting:          statusConflict,

@@ -43,6 +43,8 @@ CREATE TABLE lookups (
     -- How many attempts there were when it was asked. What it shows is about those; times would
     -- not tell where the clock went back.
     attempts       integer NOT NULL,
+    -- Random: an answer finds its question by it.
+    token          uuid NOT NULL,
     worker         text NOT NULL,
     asked_at       timestamptz NOT NULL,
     finding        text CHECK (finding IN ('found', 'absent', 'unclear')),
@@ -197,8 +199,8 @@ END $$;
 CREATE FUNCTION writ_guard_lookup() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.finding IS NOT NULL OR (NEW.intent_id, NEW.number, NEW.generation, NEW.attempts, NEW.worker, NEW.asked_at)
-       IS DISTINCT FROM (OLD.intent_id, OLD.number, OLD.generation, OLD.attempts, OLD.worker, OLD.asked_at)
+    IF OLD.finding IS NOT NULL OR (NEW.intent_id, NEW.number, NEW.generation, NEW.attempts, NEW.token, NEW.worker, NEW.asked_at)
+       IS DISTINCT FROM (OLD.intent_id, OLD.number, OLD.generation, OLD.attempts, OLD.token, OLD.worker, OLD.asked_at)
     THEN
         RAISE EXCEPTION 'writ: lookup % of intent % cannot change', OLD.number, OLD.intent_id
             USING ERRCODE = 'integrity_constraint_violation';
