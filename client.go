@@ -105,8 +105,9 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 }
 
 // Execute asks for a tool to be run and waits for the end. The error is nil only if the
-// effect happened and its receipt is journaled; otherwise it says whether the effect
-// happened. If ctx ends first, an intent that was accepted goes on, and the error has
+// effect happened, as far as the whole record shows, and its receipt is journaled; otherwise it
+// says whether the effect happened. An effect that happened more than once is no error: see
+// Intent.Contradiction. If ctx ends first, an intent that was accepted goes on, and the error has
 // code not_yet_known: the same request key again joins it.
 func (c *Client) Execute(ctx context.Context, r Request) (Execution, error) {
 	p, err := r.prepare(false, c.maxPayload)

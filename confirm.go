@@ -55,7 +55,7 @@ func (c *Client) Deny(ctx context.Context, id intent.ID, by Decider) (Intent, er
 	}
 	row, err := c.store.Load(ctx, id)
 	if err != nil {
-		return Intent{}, err
+		return Intent{}, undecided(ctx, outbox.Row{}, err)
 	}
 	refusal, err := activities.Denial(row, outbox.Decider(by))
 	if err != nil {
@@ -73,7 +73,7 @@ const wakeTimeout = 5 * time.Second
 // confirmed one, because it is due.
 func (c *Client) decided(ctx context.Context, row outbox.Row, err error) (Intent, error) {
 	if err != nil {
-		return Intent{}, shownBy(row, err)
+		return Intent{}, undecided(ctx, row, err)
 	}
 	wake, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
@@ -83,11 +83,18 @@ func (c *Client) decided(ctx context.Context, row outbox.Row, err error) (Intent
 	return c.view(ctx, row)
 }
 
-// shownBy adds to the error of a decision what the intent's row, if it was read, shows of the
-// effect.
-func shownBy(row outbox.Row, err error) error {
+// undecided is the error of a decision, with what the intent's row, if it was read, shows of the
+// effect. A caller that stopped waiting is told that, and not that the database is away.
+func undecided(ctx context.Context, row outbox.Row, err error) error {
 	var e *Error
-	if row.ID.IsZero() || !errors.As(err, &e) {
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case e.Code == intent.CodeDatabaseUnavailable && gaveUp(ctx):
+		late := intent.Errorf(intent.CodeNotYetKnown, "the answer was not waited for, so it is not known whether this was recorded; give it again, because the same twice changes nothing")
+		late.Cause = err
+		return late
+	case row.ID.IsZero():
 		return err
 	}
 	return provenBy(viewOf(row), e)

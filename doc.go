@@ -23,9 +23,11 @@
 //	policy said no                                       policy_denied, …       not_applied
 //	it repeats another request, and the tool refuses     duplicate_suspected    not_applied
 //	it waits for a person to confirm it                  confirmation_required  not_applied
-//	every attempt provably had no effect                 failed                 not_applied
+//	every attempt provably had no effect, or somebody
+//	said so                                              failed                 not_applied
 //	a person cancelled it, and nothing happened          cancelled              not_applied
 //	the effect may have happened; nothing more is sent   in_doubt               unknown
+//	evidence came that shows another effect than the end contradicted           as it shows
 //	a decision that the intent's state does not take     not_in_doubt, …        unknown
 //	trying again could make the effect happen twice      retry_refused          unknown
 //	the caller stopped waiting                           not_yet_known          unknown
@@ -39,6 +41,6 @@
 //
 // docs/errors.md has all codes; [intent.Codes] is the table that it is made of.
 //
-// After every error whose effect is unknown but in_doubt, the same request with the same request key
+// After every error whose effect is unknown but in_doubt and contradicted, the same request with the same request key
 // is always safe: it joins the intent if there is one.
 package writ

@@ -1,16 +1,13 @@
 package writ
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"writ/intent"
+	"writ/internal/jsonpointer"
 	"writ/outbox"
 )
 
@@ -135,47 +132,14 @@ func (s stakeOf) in(payload []byte) *Stake {
 	if s.amount == "" {
 		return nil
 	}
-	stake := Stake{Amount: member(payload, s.amount)}
+	stake := Stake{Amount: jsonpointer.Text(payload, s.amount)}
 	if stake.Amount == "" {
 		return nil
 	}
 	if s.currency != "" {
-		stake.Currency = member(payload, s.currency)
+		stake.Currency = jsonpointer.Text(payload, s.currency)
 	}
 	return &stake
-}
-
-// member returns the text or the number that a JSON Pointer (RFC 6901) names in a document, a
-// number digit for digit; empty if there is none.
-func member(document []byte, pointer string) string {
-	decoder := json.NewDecoder(bytes.NewReader(document))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return ""
-	}
-	unescaped := strings.NewReplacer("~1", "/", "~0", "~") // section 4; it scans once, so ~01 is ~1
-	for _, token := range strings.Split(pointer, "/")[1:] {
-		switch inside := value.(type) {
-		case map[string]any:
-			value = inside[unescaped.Replace(token)]
-		case []any:
-			at, err := strconv.ParseUint(token, 10, 31)
-			if err != nil || at >= uint64(len(inside)) || strconv.FormatUint(at, 10) != token {
-				return ""
-			}
-			value = inside[at]
-		default:
-			return ""
-		}
-	}
-	switch found := value.(type) {
-	case string:
-		return found
-	case json.Number:
-		return found.String()
-	}
-	return ""
 }
 
 // Acknowledge takes the alert of an intent away once somebody has dealt with it. Its end, its
@@ -186,7 +150,7 @@ func (c *Client) Acknowledge(ctx context.Context, id intent.ID, by Decider) (Int
 	}
 	row, err := c.store.Acknowledge(ctx, id, outbox.Decider(by))
 	if err != nil {
-		return Intent{}, shownBy(row, err)
+		return Intent{}, undecided(ctx, row, err)
 	}
 	return c.view(ctx, row)
 }

@@ -43,15 +43,34 @@ func TestADoubtNamesEveryKeyThatMayHaveHadItsEffect(t *testing.T) {
 		attempts []Attempt
 		want     string
 	}{
-		"of now":  {[]Attempt{{Generation: 1, Outcome: intent.NotApplied}, {Generation: 2}}, string(second)},
-		"earlier": {[]Attempt{{Generation: 1, Outcome: intent.Unknown}, {Generation: 2, Outcome: intent.NotApplied}}, string(first)},
-		"both":    {[]Attempt{{Generation: 1, Outcome: intent.Unknown}, {Generation: 1}, {Generation: 2, Outcome: intent.Applied}}, string(first) + " and " + string(second)},
+		"of now":  {[]Attempt{{Generation: 1, Outcome: intent.NotApplied}, {Generation: 2, Open: true}}, string(second)},
+		"cleared": {[]Attempt{{Generation: 1, Outcome: intent.Unknown}, {Generation: 2, Outcome: intent.Unknown, Open: true}}, string(second)},
+		"earlier": {[]Attempt{{Generation: 1, Outcome: intent.Unknown, Open: true}, {Generation: 2, Outcome: intent.NotApplied}}, string(first)},
+		"both":    {[]Attempt{{Generation: 1, Outcome: intent.Unknown, Open: true}, {Generation: 1, Open: true}, {Generation: 2, Outcome: intent.Applied}}, string(first) + " and " + string(second)},
 		"none":    {nil, string(second)},
 	} {
 		v.Attempts = tc.attempts
 		if want := "for idempotency key " + tc.want; v.question() != want {
 			t.Errorf("%s: %q, want %q", name, v.question(), want)
 		}
+	}
+}
+
+func TestADoubtIsAsOldAsWhatIsOpenNow(t *testing.T) {
+	t.Parallel()
+	cleared, open := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), time.Date(2026, 3, 3, 11, 0, 0, 0, time.UTC)
+	v := Intent{State: intent.InDoubt, Class: intent.Opaque, Attempts: []Attempt{
+		{Generation: 1, ClaimedAt: cleared, Outcome: intent.Unknown}, {Generation: 2, ClaimedAt: open, Outcome: intent.Unknown, Open: true},
+	}}
+	if since := doubtfulSince(v); since != open {
+		t.Errorf("since %s", since)
+	}
+	if want := "what it did at 2026-03-03T11:00:00Z"; v.question() != want {
+		t.Errorf("%q, want %q", v.question(), want)
+	}
+	v.Attempts[0].Outcome, v.Attempts[1].Outcome, v.Attempts[1].Open = intent.Applied, intent.Applied, false
+	if want := "what it did at 2026-03-01T12:00:00Z and at 2026-03-03T11:00:00Z"; v.question() != want {
+		t.Errorf("performed twice: %q, want %q", v.question(), want)
 	}
 }
 
@@ -76,19 +95,6 @@ func TestAnAlertIsInTheInboxSinceItsEvidenceUntilItIsAcknowledged(t *testing.T) 
 	}
 	if page, err := e.Doubt(t.Context(), DoubtFilter{}); err != nil || len(page.Doubts) != 0 {
 		t.Errorf("%+v, %v", page, err)
-	}
-}
-
-func TestAStakeIsFoundByItsPointerDigitForDigit(t *testing.T) {
-	t.Parallel()
-	document := []byte(`{"amount":"12.90","exact":9007199254740993.10,"a/b":{"m~n":["x",{"":"deep"}]},"null":null,"list":[1]}`)
-	for pointer, want := range map[string]string{
-		"/amount": "12.90", "/exact": "9007199254740993.10", "/a~1b/m~0n/0": "x", "/a~1b/m~0n/1/": "deep",
-		"/missing": "", "/null": "", "/list": "", "/list/01": "", "/list/-": "", "/list/1": "", "/amount/0": "", "/list/0": "1",
-	} {
-		if got := member(document, pointer); got != want {
-			t.Errorf("%s: %q, want %q", pointer, got, want)
-		}
 	}
 }
 

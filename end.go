@@ -11,18 +11,6 @@ import (
 	"writ/intent"
 )
 
-// shownEffect is Intent.Effect.
-func shownEffect(r intent.Record) intent.Outcome {
-	if intent.Contradiction(r) != intent.ReasonNotAppliedAfterAll {
-		return intent.Happened(r)
-	}
-	// Somebody's word that it happened stands against evidence that it did not.
-	if len(intent.OpenAttempts(r)) > 0 {
-		return intent.Unknown
-	}
-	return intent.NotApplied
-}
-
 // endError is nil only for a completed intent whose effect happened.
 func endError(v Intent) error {
 	if contradicted(v) {
@@ -86,6 +74,10 @@ func contradiction(v Intent) error {
 func failure(v Intent) error {
 	if d, ok := v.SaidNotApplied(); ok {
 		return intent.Errorf(intent.CodeFailed, "the effect of intent %s did not happen, as %s%s; `writ reissue %s` asks for it again", v.ID, d.words(), v.lastWord(), v.ID)
+	}
+	if last := len(v.Attempts) - 1; last >= 0 && v.Attempts[last].Already {
+		return intent.Errorf(intent.CodeFailed,
+			"intent %s had no effect, because what it asks for was the case already%s; to ask again can only say the same", v.ID, v.lastWord())
 	}
 	return intent.Errorf(intent.CodeFailed,
 		"every attempt of intent %s provably had no effect%s; `writ reissue %s` or a new request key asks for it again", v.ID, v.lastWord(), v.ID)
@@ -170,9 +162,21 @@ func (v Intent) SaidNotApplied() (d Decision, ok bool) {
 // happened. ok is false if nobody had to say so, or if evidence shows the effect.
 func (v Intent) SaidApplied() (d Decision, ok bool) {
 	d, ok = v.last(intent.ResolveApplied)
-	shown := slices.ContainsFunc(v.Attempts, func(a Attempt) bool { return a.Outcome == intent.Applied }) ||
+	return d, ok && !v.shown() && v.Effect == intent.Applied
+}
+
+// WasThereAlready reports whether the only sign of the effect is that the provider refused a
+// later attempt with it. Another intent, or somebody else, may have had it.
+func (v Intent) WasThereAlready() bool {
+	_, said := v.SaidApplied()
+	refused := slices.ContainsFunc(v.Attempts, func(a Attempt) bool { return a.Already })
+	return refused && !said && !v.shown() && v.Effect == intent.Applied
+}
+
+// shown reports whether evidence shows the effect.
+func (v Intent) shown() bool {
+	return slices.ContainsFunc(v.Attempts, func(a Attempt) bool { return a.Outcome == intent.Applied }) ||
 		slices.ContainsFunc(v.Lookups, func(l Lookup) bool { return l.Finding == intent.Found })
-	return d, ok && !shown && v.Effect == intent.Applied
 }
 
 // last returns the last decision of the kind.
@@ -211,24 +215,25 @@ func (v Intent) question() string {
 		return "for idempotency key " + strings.Join(v.keysInQuestion(), " and ")
 	case intent.Opaque, intent.Read, intent.Transactional:
 	}
-	at := v.FirstSentAt
-	if first := slices.IndexFunc(v.Attempts, func(a Attempt) bool { return a.Open }); first >= 0 {
-		at = v.Attempts[first].ClaimedAt
+	var times []string
+	for _, a := range v.Attempts {
+		if a.inQuestion() {
+			times = append(times, a.ClaimedAt.UTC().Format(time.RFC3339))
+		}
 	}
-	return "what it did at " + at.UTC().Format(time.RFC3339)
+	if len(times) == 0 {
+		times = append(times, v.FirstSentAt.UTC().Format(time.RFC3339))
+	}
+	return "what it did at " + strings.Join(times, " and at ")
 }
 
-// keysInQuestion are the keys under which something happened or may have. What an earlier
-// generation used is derived as it was then.
+// keysInQuestion are the keys under which something happened or may have.
 func (v Intent) keysInQuestion() []string {
 	var keys []string
 	for generation := 1; generation <= v.Generation; generation++ {
-		key := v.IdempotencyKey
-		if generation != v.Generation {
-			key = intent.DeriveKey(v.Tenant, v.Tool, v.RequestKey, generation)
-		}
-		if v.inQuestion(generation) {
-			keys = append(keys, string(key))
+		found := slices.ContainsFunc(v.Lookups, func(l Lookup) bool { return l.Generation == generation && l.Finding == intent.Found })
+		if found || slices.ContainsFunc(v.Attempts, func(a Attempt) bool { return a.Generation == generation && a.inQuestion() }) {
+			keys = append(keys, string(v.keyOf(generation)))
 		}
 	}
 	if len(keys) == 0 {
@@ -237,10 +242,15 @@ func (v Intent) keysInQuestion() []string {
 	return keys
 }
 
-func (v Intent) inQuestion(generation int) bool {
-	return slices.ContainsFunc(v.Attempts, func(a Attempt) bool {
-		return a.Generation == generation && (a.Open || a.Outcome == intent.Applied)
-	}) || slices.ContainsFunc(v.Lookups, func(l Lookup) bool { return l.Generation == generation && l.Finding == intent.Found })
+// inQuestion reports whether the attempt had its effect or may have had it.
+func (a Attempt) inQuestion() bool { return a.Open || a.Outcome == intent.Applied }
+
+// keyOf returns the key of a generation. That of an earlier one is derived as it was then.
+func (v Intent) keyOf(generation int) intent.IdempotencyKey {
+	if generation == v.Generation {
+		return v.IdempotencyKey
+	}
+	return intent.DeriveKey(v.Tenant, v.Tool, v.RequestKey, generation)
 }
 
 // lastWord is what the last attempt said, for the error of a failed or doubtful intent.

@@ -81,7 +81,7 @@ func (c *Client) SetHold(ctx context.Context, r HoldRequest, by Decider) (Hold, 
 	on := outbox.Subject(r)
 	set, err := c.store.SetHold(ctx, on, outbox.Decider(by))
 	if err != nil {
-		return Hold{}, nil, err
+		return Hold{}, nil, undecided(ctx, outbox.Row{}, err)
 	}
 	flights, err := c.store.InFlight(ctx, on)
 	list := make([]Flight, len(flights))
@@ -120,7 +120,7 @@ func (c *Client) LiftHold(ctx context.Context, id string, by Decider) (Hold, err
 	}
 	lifted, err := c.store.LiftHold(ctx, parsed, outbox.Decider(by))
 	if err != nil {
-		return Hold{}, err
+		return Hold{}, undecided(ctx, outbox.Row{}, err)
 	}
 	if _, err := c.store.Release(ctx, lifted.Subject); err != nil {
 		c.log.Warn("a hold is lifted, and not all that waited for it goes on at once; the rest does when its own wait is over",

@@ -46,7 +46,7 @@ func (c *Client) InquireAll(ctx context.Context, f DoubtFilter, by Decider) ([]I
 	for {
 		page, err := c.store.Doubt(ctx, f)
 		if err != nil {
-			return asked, err
+			return asked, undecided(ctx, outbox.Row{}, err)
 		}
 		for _, row := range page.Rows {
 			if row.State != intent.InDoubt || !row.Rules.Lookup {

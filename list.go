@@ -32,7 +32,10 @@ type IntentSummary struct {
 	Tool       string            `json:"tool"`
 	Class      intent.Class      `json:"class"`
 	State      intent.State      `json:"state"`
-	Generation int               `json:"generation"`
+	// Effect and Contradiction are those of [Intent].
+	Effect        intent.Outcome `json:"effect"`
+	Contradiction string         `json:"contradiction,omitempty"`
+	Generation    int            `json:"generation"`
 	// Attempts is how often the intent was granted permission to send.
 	Attempts int `json:"attempts"`
 	// Next is what happens next, and why.
@@ -62,9 +65,11 @@ func (c *Client) List(ctx context.Context, f ListFilter) (IntentPage, error) {
 }
 
 func summary(row outbox.Row) IntentSummary {
+	record := row.Record()
 	return IntentSummary{
 		ID: row.ID, Tenant: row.Tenant, RequestKey: row.RequestKey, Principal: row.Principal, Tool: row.Tool,
-		Class: row.Rules.Class, State: row.State, Generation: row.Generation, Attempts: len(row.Attempts), Next: row.Next(),
+		Class: row.Rules.Class, State: row.State, Effect: intent.Happened(record), Contradiction: intent.Contradiction(record),
+		Generation: row.Generation, Attempts: len(row.Attempts), Next: row.Next(),
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, CreatedAt: row.CreatedAt, EndedAt: row.EndedAt,
 	}
 }

@@ -23,8 +23,8 @@ func TestAListSaysHowEachIntentStandsAndNothingOfItsPayload(t *testing.T) {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	for i, want := range []IntentSummary{
-		{RequestKey: "order-4712", State: intent.Recorded, Next: intent.Step{Kind: intent.Invoke, Attempt: 1, Reason: intent.ReasonFirstAttempt}},
-		{RequestKey: "order-4711", State: intent.Completed, Attempts: 1, Next: intent.Step{Kind: intent.Stop, Reason: intent.ReasonEnded}},
+		{RequestKey: "order-4712", State: intent.Recorded, Effect: intent.NotApplied, Next: intent.Step{Kind: intent.Invoke, Attempt: 1, Reason: intent.ReasonFirstAttempt}},
+		{RequestKey: "order-4711", State: intent.Completed, Effect: intent.Applied, Attempts: 1, Next: intent.Step{Kind: intent.Stop, Reason: intent.ReasonEnded}},
 	} {
 		got := page.Intents[i]
 		want.ID, want.Tenant, want.Principal, want.Tool = intent.IntentID(DefaultTenant, want.RequestKey), DefaultTenant, "till-7", "payments.capture"

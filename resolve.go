@@ -68,8 +68,8 @@ func (r Resolution) Check(by Decider) error {
 // of the caller. The same call again changes nothing until the intent is parked once more.
 //
 // The error has the code of [Resolution.Check], or invalid_resolution if the result is not what
-// the tool's output schema promises; not_in_doubt if there is nothing to resolve, and it then
-// says who decided what; or retry_refused.
+// the tool's output schema promised when the intent was authorized; not_in_doubt if there is
+// nothing to resolve, and it then says who decided what; or retry_refused.
 func (c *Client) Resolve(ctx context.Context, id intent.ID, r Resolution, by Decider) (Intent, error) {
 	if err := r.Check(by); err != nil {
 		return Intent{}, err
@@ -77,7 +77,7 @@ func (c *Client) Resolve(ctx context.Context, id intent.ID, r Resolution, by Dec
 	as := outbox.Resolution{Kind: r.decision()}
 	if len(r.Result) > 0 {
 		if err := c.promises(ctx, id, r.Result); err != nil {
-			return Intent{}, err
+			return Intent{}, undecided(ctx, outbox.Row{}, err)
 		}
 		as.MediaType, as.Result = tools.MediaTypeJSON, r.Result
 	}
@@ -96,13 +96,18 @@ func (r Resolution) decision() intent.DecisionKind {
 	return intent.Retry
 }
 
-// promises is the error of a result that the intent's tool would not have answered.
+// promises is the error of a result that the intent's tool would not have answered, as it was
+// when the intent was authorized. If that is not known any more, any answer may be one.
 func (c *Client) promises(ctx context.Context, id intent.ID, result []byte) error {
 	row, err := c.store.Load(ctx, id)
 	if err != nil {
 		return err
 	}
-	tool, err := c.Tool(ctx, row.Tool)
+	spec, known, err := c.store.SpecOf(ctx, row.Tool, row.SpecDigest)
+	if err != nil || !known {
+		return err
+	}
+	tool, err := toolOf(spec)
 	if err != nil {
 		return err
 	}

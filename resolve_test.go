@@ -59,11 +59,17 @@ func (e engine) lose(t *testing.T, spec tools.Spec, key intent.RequestKey) outbo
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim, err := e.store.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", SpecDigest: spec.Digest()})
+	return e.loseNext(t, row)
+}
+
+// loseNext makes the next attempt of the intent, which may have had its effect.
+func (e engine) loseNext(t *testing.T, row outbox.Row) outbox.Row {
+	t.Helper()
+	claim, err := e.store.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", SpecDigest: row.SpecDigest})
 	if err != nil || !claim.Granted {
 		t.Fatalf("%+v, %v", claim, err)
 	}
-	ev := outbox.Evidence{Attempt: 1, Token: claim.Attempt.Token, Outcome: intent.Unknown, Code: "connection_lost"}
+	ev := outbox.Evidence{Attempt: claim.Attempt.Number, Token: claim.Attempt.Token, Outcome: intent.Unknown, Code: "connection_lost"}
 	if row, err = e.store.RecordEvidence(t.Context(), row.ID, ev, true, activities.Seal); err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +144,34 @@ func TestAResultThatTheToolWouldNotAnswerIsRefused(t *testing.T) {
 	}
 }
 
+func TestAResultIsWhatTheToolPromisedWhenTheIntentWasAuthorized(t *testing.T) {
+	t.Parallel()
+	id, captured := json.RawMessage(`{"id":"re_1"}`), json.RawMessage(`{"captured":true}`)
+	resolve := func(e engine, row outbox.Row, result json.RawMessage) intent.Code {
+		_, err := e.Resolve(t.Context(), row.ID, Resolution{As: ResolveApplied, Result: result}, known)
+		return intent.CodeOf(err)
+	}
+
+	e, row := doubtful(t, refund)
+	changed := refund
+	changed.OutputSchema = json.RawMessage(`{"required":["captured"]}`)
+	e.park(t, changed, "order-2") // publishes it
+	if code := resolve(e, row, captured); code != intent.CodeInvalidResolution {
+		t.Errorf("what only the changed tool answers: %q", code)
+	}
+	if code := resolve(e, row, id); code != "" {
+		t.Errorf("what the tool answered then: %q", code)
+	}
+
+	row = e.park(t, refund, "order-3")
+	if _, err := e.pool.Exec(t.Context(), `DELETE FROM tool_specs WHERE name = $1`, refund.Name); err != nil {
+		t.Fatal(err)
+	}
+	if code := resolve(e, row, captured); code != "" {
+		t.Errorf("any answer of a tool that nobody knows any more: %q", code)
+	}
+}
+
 func TestAResolutionIsCheckedBeforeAnyIO(t *testing.T) {
 	t.Parallel()
 	var offline Client // it would panic
@@ -155,6 +189,9 @@ func TestAResolutionIsCheckedBeforeAnyIO(t *testing.T) {
 		"a result of what did not happen": {Resolution{As: ResolveNotApplied, Result: json.RawMessage(`{}`)}, known, intent.CodeInvalidResolution},
 		"a result that is no JSON":        {Resolution{As: ResolveApplied, Result: json.RawMessage(`{`)}, known, intent.CodeInvalidResolution},
 		"a large result":                  {Resolution{As: ResolveApplied, Result: large}, known, intent.CodeInvalidResolution},
+		"a note of blanks":                {Resolution{As: ResolveApplied}, Decider{Principal: "eve", Note: "   "}, intent.CodeInvalidResolution},
+		"a result that names one twice":   {Resolution{As: ResolveApplied, Result: json.RawMessage(`{"a":1,"a":2}`)}, known, intent.CodeInvalidResolution},
+		"a result of half a character":    {Resolution{As: ResolveApplied, Result: json.RawMessage(`{"a":"\ud800"}`)}, known, intent.CodeInvalidResolution},
 	} {
 		if _, err := offline.Resolve(t.Context(), intent.ID{1}, tc.resolution, tc.by); intent.CodeOf(err) != tc.code {
 			t.Errorf("%s: %v, want %s", name, err, tc.code)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"writ/activities"
 	"writ/intent"
 	"writ/tools"
 )
@@ -66,29 +67,29 @@ func TestAFileWithOneWrongLineIsRefusedWhole(t *testing.T) {
 	}
 }
 
+// outcomes says in one line what became of each line.
+func outcomes(results []LineResult) string {
+	list := make([]string, len(results))
+	for i, r := range results {
+		list[i] = strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Outcome, r.State, intent.CodeOf(r.Err)))
+	}
+	return strings.Join(list, "; ")
+}
+
 func TestEachLineOfAFileIsDecidedForItselfAndTheSameFileAgainIsHarmless(t *testing.T) {
 	t.Parallel()
 	e, first := doubtful(t, refund)
 	second := e.park(t, refund, "order-2")
 	lines := []ResolutionLine{
 		{Line: 1, IntentID: first.ID, Resolution: Resolution{As: ResolveApplied}, Note: "seen"},
-		{Line: 2, IntentID: intent.IntentID("acme", "nobody"), Resolution: Resolution{As: ResolveApplied}, Note: "seen"},
-		{Line: 3, IntentID: second.ID, Resolution: Resolution{As: ResolveRetry}, Note: "try"},
-		{Line: 4, IntentID: second.ID, Resolution: Resolution{As: ResolveNotApplied}, Note: "not seen"},
+		{Line: 2, IntentID: second.ID, Resolution: Resolution{As: ResolveRetry}, Note: "try"},
+		{Line: 3, IntentID: second.ID, Resolution: Resolution{As: ResolveNotApplied}, Note: "not seen"},
 	}
-	outcomes := func(results []LineResult) (list []string) {
-		for _, r := range results {
-			list = append(list, fmt.Sprintf("%s %s %s", r.Outcome, r.State, intent.CodeOf(r.Err)))
-		}
-		return list
-	}
-	results := e.ResolveAll(t.Context(), lines, "eve")
-	want := []string{"resolved completed ", "failed  intent_not_found", "failed  retry_refused", "resolved failed "}
-	if got := outcomes(results); strings.Join(got, "; ") != strings.Join(want, "; ") {
+	if got, want := outcomes(e.ResolveAll(t.Context(), lines, "eve")), "resolved completed; failed  retry_refused; resolved failed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	want = []string{"unchanged completed ", "failed  intent_not_found", "failed  not_in_doubt", "unchanged failed "}
-	if got := outcomes(e.ResolveAll(t.Context(), lines, "eve")); strings.Join(got, "; ") != strings.Join(want, "; ") {
+	again := []ResolutionLine{lines[0], lines[2]}
+	if got, want := outcomes(e.ResolveAll(t.Context(), again, "eve")), "unchanged completed; unchanged failed"; got != want {
 		t.Errorf("again: %q, want %q", got, want)
 	}
 	keyed := refund
@@ -99,10 +100,71 @@ func TestEachLineOfAFileIsDecidedForItselfAndTheSameFileAgainIsHarmless(t *testi
 			t.Errorf("a retry: %+v, want %s", got[0], want)
 		}
 	}
-	// Somebody else is told who decided.
-	results = e.ResolveAll(t.Context(), lines[:1], "bob")
-	if results[0].Outcome != LineFailed || !strings.Contains(results[0].Err.Error(), "eve resolved it as applied") {
-		t.Errorf("%+v", results[0])
+	// Somebody else is told who decided, and what is known of the effect.
+	results := e.ResolveAll(t.Context(), lines[:1], "bob")
+	says(t, results[0].Err, intent.CodeNotInDoubt, intent.Applied, []string{"resolve_applied by eve at "}, nil)
+}
+
+func TestNoLineIsRecordedIfOneCannotBe(t *testing.T) {
+	t.Parallel()
+	e, row := doubtful(t, refund)
+	other := e.park(t, refund, "order-2")
+	good := ResolutionLine{Line: 1, IntentID: row.ID, Resolution: Resolution{As: ResolveApplied}, Note: "seen"}
+	for name, c := range map[string]struct {
+		line ResolutionLine
+		want string
+	}{
+		"nobody's id":    {ResolutionLine{IntentID: intent.IntentID("acme", "nobody"), Resolution: Resolution{As: ResolveApplied}, Note: "seen"}, "failed  intent_not_found"},
+		"another answer": {ResolutionLine{IntentID: other.ID, Resolution: Resolution{As: ResolveApplied, Result: []byte(`{}`)}, Note: "seen"}, "failed  invalid_resolution"},
+		"a line in Go":   {ResolutionLine{IntentID: other.ID, Resolution: Resolution{As: "done"}, Note: "seen"}, "failed  invalid_resolution"},
+		"not in doubt":   {ResolutionLine{IntentID: e.lose(t, refund, "order-3").ID, Resolution: Resolution{As: ResolveApplied}, Note: "seen"}, "failed  not_in_doubt"},
+	} {
+		if got, want := outcomes(e.ResolveAll(t.Context(), []ResolutionLine{good, c.line}, "eve")), "not_tried; "+c.want; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if v, err := e.Get(t.Context(), row.ID); err != nil || v.State != intent.InDoubt || len(v.Decisions) != 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+func TestAWordOnAnEarlierGenerationIsNoneOnThisOne(t *testing.T) {
+	t.Parallel()
+	e, row := doubtful(t, refund)
+	line := []ResolutionLine{{Line: 1, IntentID: row.ID, Resolution: Resolution{As: ResolveNotApplied}, Note: "case 4711"}}
+	if got := outcomes(e.ResolveAll(t.Context(), line, "eve")); got != "resolved failed" {
+		t.Fatal(got)
+	}
+	if _, err := e.Reissue(t.Context(), row.ID, known); err != nil {
+		t.Fatal(err)
+	}
+	row, err := e.store.Load(t.Context(), row.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err = e.store.Journal(t.Context(), e.loseNext(t, row).ID, nil, activities.Seal)
+	if err != nil || row.State != intent.InDoubt || row.Generation != 2 {
+		t.Fatalf("%s, generation %d, %v", row.State, row.Generation, err)
+	}
+	if got := outcomes(e.ResolveAll(t.Context(), line, "eve")); got != "resolved failed" {
+		t.Error(got)
+	}
+	if got := outcomes(e.ResolveAll(t.Context(), line, "eve")); got != "unchanged failed" {
+		t.Error(got)
+	}
+}
+
+func TestAnotherResultIsNotTakenForTheOneThatWasRecorded(t *testing.T) {
+	t.Parallel()
+	e, row := doubtful(t, refund)
+	line := ResolutionLine{Line: 1, IntentID: row.ID, Resolution: Resolution{As: ResolveApplied, Result: []byte(`{"id":"re_1"}`)}, Note: "seen"}
+	for _, c := range []struct{ result, want string }{
+		{`{"id":"re_1"}`, "resolved completed"}, {`{"id":"re_1"}`, "unchanged completed"}, {`{"id":"re_2"}`, "failed  not_in_doubt"},
+	} {
+		line.Result = []byte(c.result)
+		if got := outcomes(e.ResolveAll(t.Context(), []ResolutionLine{line}, "eve")); got != c.want {
+			t.Errorf("%s: %q, want %q", c.result, got, c.want)
+		}
 	}
 }
 

@@ -62,22 +62,27 @@ type Intent struct {
 	Next        intent.Step `json:"next"`
 	Traceparent string      `json:"traceparent,omitempty"`
 	CreatedAt   time.Time   `json:"created_at"`
-	FirstSentAt time.Time   `json:"first_sent_at,omitzero"`
-	EndedAt     time.Time   `json:"ended_at,omitzero"`
+	// FirstSentAt is when the first attempt of the generation was granted.
+	FirstSentAt time.Time `json:"first_sent_at,omitzero"`
+	EndedAt     time.Time `json:"ended_at,omitzero"`
 }
 
 // Attempt is one permission to send and what is known of it.
 type Attempt struct {
-	Number     int       `json:"number"`
-	Generation int       `json:"generation"`
-	Worker     string    `json:"worker"`
-	ClaimedAt  time.Time `json:"claimed_at"`
-	LeaseUntil time.Time `json:"lease_until"`
+	Number     int `json:"number"`
+	Generation int `json:"generation"`
+	// IdempotencyKey is the key of that generation.
+	IdempotencyKey intent.IdempotencyKey `json:"idempotency_key"`
+	Worker         string                `json:"worker"`
+	ClaimedAt      time.Time             `json:"claimed_at"`
+	LeaseUntil     time.Time             `json:"lease_until"`
 	// Outcome is empty while there is no evidence.
 	Outcome    intent.Outcome `json:"outcome,omitempty"`
 	EvidenceAt time.Time      `json:"evidence_at,omitzero"`
 	Code       string         `json:"code,omitempty"`
 	Message    string         `json:"message,omitempty"`
+	// Already says that the provider refused because what was asked for is the case already.
+	Already bool `json:"already,omitempty"`
 	// EffectID is the provider's name of the effect.
 	EffectID string `json:"effect_id,omitempty"`
 	// Open says that the attempt may have had an effect that nobody knows of: its outcome is not
@@ -158,7 +163,7 @@ func viewOf(row outbox.Row) Intent {
 	open := intent.OpenAttempts(record)
 	v := Intent{
 		ID: row.ID, Tenant: row.Tenant, RequestKey: row.RequestKey, Principal: row.Principal, Tool: row.Tool,
-		Class: row.Rules.Class, State: row.State, Effect: shownEffect(record), Contradiction: intent.Contradiction(record), Generation: row.Generation, IdempotencyKey: row.IdempotencyKey,
+		Class: row.Rules.Class, State: row.State, Effect: intent.Happened(record), Contradiction: intent.Contradiction(record), Generation: row.Generation, IdempotencyKey: row.IdempotencyKey,
 		WorkflowID: workflows.ID(row.ID), Decision: row.Decision, Attempts: []Attempt{},
 		Next: row.Next(), Traceparent: row.Traceparent,
 		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
@@ -170,9 +175,9 @@ func viewOf(row outbox.Row) Intent {
 	}
 	for _, a := range row.Attempts {
 		v.Attempts = append(v.Attempts, Attempt{
-			Number: a.Number, Generation: a.Generation, Worker: a.Worker, ClaimedAt: a.ClaimedAt, LeaseUntil: a.LeaseUntil,
+			Number: a.Number, Generation: a.Generation, IdempotencyKey: v.keyOf(a.Generation), Worker: a.Worker, ClaimedAt: a.ClaimedAt, LeaseUntil: a.LeaseUntil,
 			Outcome: a.Outcome, EvidenceAt: a.EvidenceAt, Code: a.Code, Message: a.Message,
-			EffectID: a.EffectID, Open: slices.Contains(open, a.Number),
+			Already: a.Already, EffectID: a.EffectID, Open: slices.Contains(open, a.Number),
 		})
 	}
 	for _, l := range row.Lookups {
@@ -243,6 +248,17 @@ func embeddable(body []byte) bool {
 func (c *Client) Receipt(ctx context.Context, id intent.ID) (json.RawMessage, error) {
 	body, err := receipts.Get(ctx, c.pool, id)
 	return body, outbox.DatabaseError(err)
+}
+
+// Amendments returns what was added to the intent's receipts after its ends, oldest first: the
+// stored bytes, canonical JSON of receipts.Receipt with a number from 1.
+func (c *Client) Amendments(ctx context.Context, id intent.ID) ([]json.RawMessage, error) {
+	bodies, err := receipts.Amendments(ctx, c.pool, id)
+	list := make([]json.RawMessage, len(bodies))
+	for i, body := range bodies {
+		list[i] = body
+	}
+	return list, outbox.DatabaseError(err)
 }
 
 // Tools lists the tools in force, ordered by name.

@@ -22,13 +22,13 @@ func TestOnlyACompletedIntentIsNoError(t *testing.T) {
 		effect intent.Outcome
 		says   []string
 	}{
-		"failed": {Intent{State: intent.Failed, Attempts: []Attempt{{Code: "http_503"}, {Code: "card_declined"}}},
-			intent.CodeFailed, intent.NotApplied, []string{id.String(), "card_declined", "new request key"}},
-		"failed without a code": {Intent{State: intent.Failed}, intent.CodeFailed, intent.NotApplied, []string{id.String()}},
-		"refused": {Intent{State: intent.Refused, Decision: []byte(`{"allow":false,"code":"policy_denied","reason":"not on Sundays"}`)},
+		"failed": {Intent{State: intent.Failed, Effect: intent.NotApplied, Attempts: []Attempt{{Code: "http_503"}, {Code: "card_declined"}}},
+			intent.CodeFailed, intent.NotApplied, []string{id.String(), "card_declined", "provably", "new request key", "writ reissue"}},
+		"failed without a code": {Intent{State: intent.Failed, Effect: intent.NotApplied}, intent.CodeFailed, intent.NotApplied, []string{id.String()}},
+		"refused": {Intent{State: intent.Refused, Effect: intent.NotApplied, Decision: []byte(`{"allow":false,"code":"policy_denied","reason":"not on Sundays"}`)},
 			intent.CodePolicyDenied, intent.NotApplied, []string{"not on Sundays", "nothing was sent"}},
 		"in doubt": {Intent{State: intent.InDoubt, Class: intent.Keyed, IdempotencyKey: "5f0c8f6a", Attempts: []Attempt{{Code: "http_504"}}},
-			intent.CodeInDoubt, intent.Unknown, []string{"5f0c8f6a", "may or may not", "http_504"}},
+			intent.CodeInDoubt, intent.Unknown, []string{"5f0c8f6a", "may or may not", "http_504", "--not-applied"}},
 		"in doubt, without a key that anybody knows": {Intent{State: intent.InDoubt, Class: intent.Opaque, FirstSentAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
 			intent.CodeInDoubt, intent.Unknown, []string{"what it did at 2026-03-01T12:00:00Z", "may or may not"}},
 		"not ended": {Intent{State: intent.Invoking, RequestKey: "order-1"}, intent.CodeNotYetKnown, intent.Unknown, []string{"order-1", "has not ended"}},
@@ -46,7 +46,7 @@ func TestOnlyACompletedIntentIsNoError(t *testing.T) {
 			}
 		}
 	}
-	if err := endError(Intent{State: intent.Completed}); err != nil {
+	if err := endError(Intent{State: intent.Completed, Effect: intent.Applied}); err != nil {
 		t.Errorf("completed: %v", err)
 	}
 	if err := endError(Intent{State: "paused"}); err == nil {

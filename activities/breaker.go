@@ -23,21 +23,21 @@ func (a *Activities) heed(ctx context.Context, claimed outbox.Row, attempt outbo
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), evidenceTimeout)
 	defer cancel()
-	switch ev.Contact() {
-	case outbox.Unanswered:
+	switch ev.Contact.Given(ev.Outcome) {
+	case intent.Unanswered:
 		if a.breakerFailures > 0 {
-			a.open(ctx, provider, ev)
+			a.hold(ctx, provider, ev)
 		}
-	case outbox.Answered:
+	case intent.Answered:
 		// A claim that was granted although a hold stood is a probe.
 		if !claimed.HeldUntil.IsZero() {
-			a.close(ctx, provider, attempt, ev)
+			a.lift(ctx, provider, attempt, ev)
 		}
-	case outbox.NoContact:
+	case intent.NoContact:
 	}
 }
 
-func (a *Activities) open(ctx context.Context, provider string, ev outbox.Evidence) {
+func (a *Activities) hold(ctx context.Context, provider string, ev outbox.Evidence) {
 	tripped, err := a.store.Trip(ctx, provider, a.breakerFailures, lastWord(ev))
 	if err != nil {
 		a.log.Warn("the circuit breaker could not look at a provider that does not answer", "provider", provider, "error", err)
@@ -52,7 +52,7 @@ func (a *Activities) open(ctx context.Context, provider string, ev outbox.Eviden
 // releaseTimeout bounds how long a worker makes due what a hold kept waiting.
 const releaseTimeout = time.Minute
 
-func (a *Activities) close(ctx context.Context, provider string, attempt outbox.Attempt, ev outbox.Evidence) {
+func (a *Activities) lift(ctx context.Context, provider string, attempt outbox.Attempt, ev outbox.Evidence) {
 	closed, err := a.store.CloseBreaker(ctx, provider, attempt.ClaimedAt)
 	if err != nil {
 		a.log.Warn("the hold of the circuit breaker was not lifted; the next probe lifts it", "provider", provider, "error", err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"runtime"
 	"testing"
 	"time"
 
@@ -12,7 +12,6 @@ import (
 	"writ/intent"
 	"writ/outbox"
 	"writ/tools"
-	"writ/tools/effecthttp"
 )
 
 // unsteady is a tool of the bank that is refused connections while *down is set.
@@ -20,7 +19,7 @@ func unsteady(down *bool) tools.Tool {
 	spec := tools.Spec{Name: "payments.capture", SideEffectful: true, Idempotent: true, Retryable: true, Provider: "bank"}
 	return tools.New(spec, func(context.Context, tools.Invocation) (tools.Result, error) {
 		if *down {
-			return tools.Result{}, tools.NotApplied(errors.New("connect: connection refused")).WithCode("connection_refused")
+			return tools.Result{}, tools.NotApplied(errors.New("connect: connection refused")).WithCode("connection_refused").AsUnanswered()
 		}
 		return tools.JSON(map[string]bool{"captured": true})
 	})
@@ -130,32 +129,51 @@ func TestAReadWithoutARowWaitsForAHoldToo(t *testing.T) {
 	}
 }
 
-// The breaker knows codes by their text, because the outbox knows no tools.
-func TestEveryCodeOfTheEngineAndOfHTTPSaysWhatItShowsOfTheProvider(t *testing.T) {
+func TestAWaitedReadIsNotRunAfterAHoldWasSet(t *testing.T) {
 	t.Parallel()
-	unanswered := []string{"connection_refused", "name_not_found", "tls_failed", "connection_failed"}
-	without := []string{activities.CodeNotSent, activities.CodePanic, activities.CodeGoexit, "invalid_request"}
-	for _, code := range without {
-		if got := (outbox.Evidence{Outcome: intent.Unknown, Code: code}).Contact(); got != outbox.NoContact {
-			t.Errorf("%s: %s", code, got)
-		}
+	b, provider := hosting(t, read(), applied)
+	in := ask("echo")
+	p := b.authorize(t, in)
+	if p.Step.Kind != activities.StepAnswer {
+		t.Fatalf("%+v", p)
 	}
-	connections := 0
-	for _, c := range append(activities.AttemptCodes(), effecthttp.AttemptCodes()...) {
-		want := outbox.Answered
-		switch {
-		case slices.Contains(without, c.Code):
-			want = outbox.NoContact
-		case slices.Contains(unanswered, c.Code):
-			want, connections = outbox.Unanswered, connections+1
-		case c.Outcome == intent.Unknown:
-			want = outbox.Unanswered
-		}
-		if got := (outbox.Evidence{Outcome: c.Outcome, Code: c.Code}).Contact(); got != want {
-			t.Errorf("%s (%s): %s, want %s", c.Code, c.Outcome, got, want)
-		}
+	if _, err := b.store.SetHold(t.Context(), outbox.Subject{Scope: outbox.HoldTool, Name: "echo"}, outbox.Decider{Principal: "eve"}); err != nil {
+		t.Fatal(err)
 	}
-	if connections != len(unanswered) {
-		t.Errorf("%d of the codes %q are there", connections, unanswered)
+	if out := b.invoke(t, p, in); out.Evidence != nil || len(provider.asked()) != 0 {
+		t.Errorf("it ran: %+v", out)
+	}
+}
+
+func TestWhatBreaksBesideTheProviderSaysNothingOfIt(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("connect: connection refused")
+	for name, tc := range map[string]struct {
+		answer func() (tools.Result, error)
+		want   intent.Contact
+	}{
+		"an answer":            {applied, intent.Answered},
+		"a refusal":            {answering(tools.NotApplied(refused).WithCode("card_declined")), intent.Answered},
+		"a refused connection": {answering(tools.NotApplied(refused).WithCode("refused").AsUnanswered()), intent.Unanswered},
+		"an unknown outcome":   {answering(tools.Unknown(refused)), intent.Unanswered},
+		"a bare error":         {answering(refused), intent.Unanswered},
+		"no request":           {answering(tools.NotApplied(refused).WithCode("invalid").AsUncontacted()), intent.NoContact},
+		"a panic":              {func() (tools.Result, error) { panic("boom") }, intent.NoContact},
+		"a panic in a goroutine": {func() (tools.Result, error) {
+			g, _ := tools.NewGroup(context.Background())
+			g.Go(func(context.Context) error { panic("boom") })
+			return tools.Result{}, g.Wait()
+		}, intent.NoContact},
+		"an end of its goroutine": {func() (tools.Result, error) { runtime.Goexit(); return tools.Result{}, nil }, intent.NoContact},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := hosting(t, keyed(), tc.answer)
+			in := ask("payments.capture", detached)
+			ev := b.invoke(t, b.recorded(t, in), in).Evidence
+			if got := ev.Contact.Given(ev.Outcome); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
 	}
 }

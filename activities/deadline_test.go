@@ -78,7 +78,7 @@ func TestAnAnswerThatComesAfterTheLeaseIsRecorded(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	close(release)
-	deadline := time.After(time.Minute)
+	deadline := time.After(15 * time.Second)
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
 	for b.row(t, in).Attempts[0].Outcome != intent.Applied {

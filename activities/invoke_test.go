@@ -74,10 +74,10 @@ func TestWhatAToolDoesIsNeverTakenForLessThanItMayHaveDone(t *testing.T) {
 		"a goroutine of a read panics":     {read(), inGroup, intent.NotApplied, "panic"},
 		"a bare error":                     {opaque(), answering(errors.New("EOF")), intent.Unknown, "tool_error"},
 		"a deadline":                       {opaque(), answering(context.DeadlineExceeded), intent.Unknown, "tool_error"},
-		"a failure without an outcome":     {opaque(), answering(&tools.Failure{}), intent.Unknown, ""},
-		"a failure that contradicts":       {opaque(), answering(forged), intent.Unknown, ""},
+		"a failure without an outcome":     {opaque(), answering(&tools.Failure{}), intent.Unknown, "tool_error"},
+		"a failure that contradicts":       {opaque(), answering(forged), intent.Unknown, "tool_error"},
 		"a nil failure in an error":        {opaque(), answering(none), intent.Unknown, "panic"},
-		"an outcome that nobody knows":     {opaque(), answering(&tools.Failure{Outcome: "maybe"}), intent.Unknown, ""},
+		"an outcome that nobody knows":     {opaque(), answering(&tools.Failure{Outcome: "maybe"}), intent.Unknown, "tool_error"},
 		"a code that PostgreSQL refuses":   {keyed(), answering(tools.Unknown(errors.New("\x00")).WithCode("a\x00\xff")), intent.Unknown, "a\uFFFD\uFFFD"},
 		"a code longer than a code may be": {keyed(), answering(tools.NotApplied(nil).WithCode(strings.Repeat("é", 100))), intent.NotApplied, strings.Repeat("é", 32)},
 	} {

@@ -45,7 +45,7 @@ func (r run) checked(ev outbox.Evidence) outbox.Evidence {
 	}
 	if problem != nil {
 		ev.Code = CodeInvalidOutput
-		ev.Message = storable("the answer is not what the tool's spec promises: "+problemText(ev.Result, problem), 2000)
+		ev.Message = storable("the answer is not what the tool's spec promises: "+problemText(ev.Result, problem), maxMessage)
 	}
 	return ev
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,18 +114,18 @@ func (a *Activities) findingOf(grant outbox.LookupGrant, ask func() (tools.Findi
 	found = outbox.Found{Finding: intent.Unclear}
 	defer func() {
 		if p := recover(); p != nil {
-			found.Code, found.Message = CodePanic, storable(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()), 2000)
+			found.Code, found.Message = CodePanic, storable(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()), maxMessage)
 		}
 	}()
 	finding, err := ask()
 	var f *tools.Failure
 	switch {
 	case errors.As(err, &f):
-		found.Code, found.Message = storable(f.Code, 64), storable(f.Error(), 2000)
+		found.Code, found.Message = storable(cmp.Or(f.Code, CodeToolError), maxCode), storable(f.Error(), maxMessage)
 		found.RetryAfterMS = retryAfterMS(f)
 		return found
 	case err != nil:
-		found.Code, found.Message = tools.CodeToolError, storable(err.Error(), 2000)
+		found.Code, found.Message = CodeToolError, storable(err.Error(), maxMessage)
 		return found
 	case !finding.Found:
 		found.Finding = intent.Absent

@@ -3,20 +3,15 @@ package activities_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"writ/activities"
 	"writ/intent"
-	"writ/outbox"
-	"writ/policy"
-	"writ/receipts"
 	"writ/tools"
 )
 
@@ -198,148 +193,6 @@ func TestAKeyThatTheProviderMayHaveForgottenIsLookedUpAndOnlyThenReplaced(t *tes
 	}
 }
 
-// verdict is a policy that changes its mind.
-type verdict struct {
-	mu    sync.Mutex
-	allow bool
-	err   error
-}
-
-func (v *verdict) Name() string { return "a shop that changes its mind" }
-
-func (v *verdict) Evaluate(context.Context, policy.Facts) (policy.Verdict, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return policy.Verdict{Allow: v.allow, Reason: "the shop said so"}, v.err
-}
-
-func (v *verdict) set(allow bool, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.allow, v.err = allow, err
-}
-
-func TestAPolicyThatSaysNoWhileAnOutcomeIsOpenLeavesOnlyLookups(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		spec    tools.Spec
-		answer  func() (tools.Result, error)
-		find    func() (tools.Finding, error)
-		state   intent.State
-		reason  string
-		lookups int
-	}{
-		"without a lookup":             {keyed(), lost, nil, intent.InDoubt, "", 0},
-		"found":                        {lookUpable(), lost, found, intent.Completed, intent.ReasonFound, 1},
-		"absent":                       {lookUpable(), lost, absent, intent.Failed, intent.ReasonRevoked, 2},
-		"never clear":                  {lookUpable(), lost, unclear(errors.New("503")), intent.InDoubt, "", 3},
-		"after a certain failure only": {keyed(), answering(tools.NotApplied(errors.New("503"))), nil, intent.Failed, intent.ReasonRevoked, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := &verdict{allow: true}
-			world := &books{provider: &provider{answers: []func() (tools.Result, error){tc.answer, applied}}, spec: tc.spec, findings: findings{tc.find}}
-			var tool tools.Tool = world
-			if !tc.spec.Reconcilable {
-				tool = tools.New(tc.spec, world.invoke)
-			}
-			b := start(t, v, tool)
-			in := ask("payments.capture")
-			p := b.recorded(t, in)
-			out := b.invoke(t, p, in)
-			v.set(false, nil)
-			fromRow := activities.Input{IntentID: in.IntentID}
-			b.journal(t, activities.JournalInput{Input: fromRow, Evidence: out.Evidence})
-			p, steps := b.drive(t, fromRow)
-			row := b.row(t, in)
-			if p.State != tc.state || len(world.calls) != 1 || len(row.Lookups) != tc.lookups || row.RevokedAt.IsZero() {
-				t.Fatalf("%s by %v, sent %d times, asked %d times, revoked at %s", p.State, steps, len(world.calls), len(row.Lookups), row.RevokedAt)
-			}
-			if tc.reason == "" {
-				return
-			}
-			if r := b.receipt(t, in); r.Reason != tc.reason || !strings.Contains(string(r.Revocation), "policy_denied") {
-				t.Errorf("the receipt says %s, revoked by %s", r.Reason, r.Revocation)
-			}
-		})
-	}
-}
-
-func TestAPolicyThatGivesNoAnswerWhileAnOutcomeIsOpenIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	v := &verdict{allow: true}
-	provider := &provider{answers: []func() (tools.Result, error){lost, applied}}
-	b := start(t, v, tools.New(keyed(), provider.invoke))
-	in := ask("payments.capture")
-	p := b.recorded(t, in)
-	out := b.invoke(t, p, in)
-	fromRow := activities.Input{IntentID: in.IntentID}
-	b.journal(t, activities.JournalInput{Input: fromRow, Evidence: out.Evidence})
-	b.later(t, 5*time.Second)
-	v.set(false, errors.New("the gate is down"))
-	if p, err := b.Authorize(t.Context(), fromRow); err == nil {
-		t.Errorf("it goes on without an answer: %+v", p)
-	}
-	v.set(true, nil)
-	if p, _ := b.drive(t, fromRow); p.State != intent.Completed || len(provider.asked()) != 2 {
-		t.Errorf("%s, sent %d times", p.State, len(provider.asked()))
-	}
-}
-
-func TestAProviderThatShowsOneKeyPerformedTwiceIsRecordedLoudly(t *testing.T) {
-	t.Parallel()
-	twice := func() (tools.Finding, error) {
-		f, err := found()
-		return f.Times(2), err
-	}
-	b, _ := asking(t, reconcilable(), findings{twice}, lost)
-	in := ask("transfers.create")
-	p, _ := b.drive(t, in)
-	if r := b.receipt(t, in); p.State != intent.Completed || r.Reason != intent.ReasonPerformedTwice || r.Lookups[0].Effects != 2 {
-		t.Errorf("%s, the receipt is %+v", p.State, r)
-	}
-	if row := b.row(t, in); row.Alert != intent.ReasonPerformedTwice {
-		t.Errorf("the alert is %q", row.Alert)
-	}
-}
-
-func TestEvidenceAgainstAnEndedIntentAmendsItsReceiptAndRewritesNothing(t *testing.T) {
-	t.Parallel()
-	b, _ := asking(t, reconcilable(), findings{absent}, lost, answering(tools.NotApplied(errors.New("no")).AsFinal()))
-	in := ask("transfers.create")
-	p, _ := b.drive(t, in)
-	if p.State != intent.Failed {
-		t.Fatalf("%+v", p)
-	}
-	row := b.row(t, in)
-	before, err := receipts.Get(t.Context(), b.pool, in.IntentID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	late := evidenceOf(row.Attempts[0], intent.Applied)
-	late.EffectID, late.MediaType, late.Result = "tr_9", tools.MediaTypeJSON, []byte(`{"id":"tr_9"}`)
-	for range 2 { // the second time it is known already
-		if _, err := b.store.RecordEvidence(t.Context(), in.IntentID, late, true, activities.Seal); err != nil {
-			t.Fatal(err)
-		}
-	}
-	after, err := receipts.Get(t.Context(), b.pool, in.IntentID)
-	if err != nil || string(after) != string(before) {
-		t.Errorf("the receipt became %s (%v)", after, err)
-	}
-	amendments, err := receipts.Amendments(t.Context(), b.pool, in.IntentID)
-	if err != nil || len(amendments) != 1 {
-		t.Fatalf("%d amendments, %v", len(amendments), err)
-	}
-	r, err := receipts.Parse(amendments[0])
-	if err != nil || r.Number != 1 || r.Reason != intent.ReasonAppliedAfterAll || r.Outcome != intent.Applied || r.State != intent.Failed || r.AmendedAt.IsZero() {
-		t.Errorf("the amendment is %+v, %v", r, err)
-	}
-	if row := b.row(t, in); row.Alert != intent.ReasonAppliedAfterAll || row.State != intent.Failed {
-		t.Errorf("%s, alert %q", row.State, row.Alert)
-	}
-}
-
 func TestAlreadyCapturedIsSuccessOnlyAfterAnOpenAttempt(t *testing.T) {
 	t.Parallel()
 	already := answering(tools.NotApplied(errors.New("409")).WithCode("already_captured").AsFinal().AsAlready())
@@ -384,33 +237,6 @@ func TestALookupIsAskedOnlyOnTheVersionThatItWasDecidedOn(t *testing.T) {
 	}
 }
 
-func TestTwoNamesForTheEffectOfOneKeyAreRecordedLoudly(t *testing.T) {
-	t.Parallel()
-	effect := func(id string) func() (tools.Result, error) {
-		return func() (tools.Result, error) {
-			return tools.Result{Body: []byte(fmt.Sprintf(`{"id":%q}`, id)), EffectID: id}, nil
-		}
-	}
-	b, _ := hosting(t, keyed(), lost, effect("cap_2"))
-	in := ask("payments.capture")
-	if p, _ := b.drive(t, in); p.State != intent.Completed {
-		t.Fatalf("%+v", p)
-	}
-	late := evidenceOf(b.row(t, in).Attempts[0], intent.Applied)
-	late.EffectID = "cap_1"
-	if _, err := b.store.RecordEvidence(t.Context(), in.IntentID, late, true, activities.Seal); err != nil {
-		t.Fatal(err)
-	}
-	if row := b.row(t, in); row.Alert != intent.ReasonPerformedTwice {
-		t.Errorf("the alert is %q", row.Alert)
-	}
-}
-
-// evidenceOf makes evidence about an attempt.
-func evidenceOf(a outbox.Attempt, outcome intent.Outcome) outbox.Evidence {
-	return outbox.Evidence{Attempt: a.Number, Token: a.Token, Outcome: outcome}
-}
-
 func TestAToolThatAsksAnotherProviderMayNotLookUp(t *testing.T) {
 	t.Parallel()
 	here := reconcilable()
@@ -439,43 +265,6 @@ func TestAToolThatAsksAnotherProviderMayNotLookUp(t *testing.T) {
 	}
 }
 
-func TestANewGenerationRunsUnderTheBehaviourThatItsCommitmentNamesOrNotAtAll(t *testing.T) {
-	t.Parallel()
-	b, provider := hosting(t, keyed(), answering(tools.NotApplied(errors.New("429")).After(time.Hour)), applied)
-	in := ask("payments.capture")
-	p := b.recorded(t, in)
-	out := b.invoke(t, p, in)
-	fromRow := activities.Input{IntentID: in.IntentID}
-	p = b.journal(t, activities.JournalInput{Input: fromRow, Evidence: out.Evidence}) // renews the key: it will be forgotten by then
-	if p.State != intent.Recorded {
-		t.Fatalf("%+v", p)
-	}
-	changed := keyed()
-	changed.Retry.MaxAttempts = 7
-	other := b.worker(t, nil, tools.New(changed, provider.invoke))
-	p, steps := other.drive(t, fromRow)
-	r := b.receipt(t, in)
-	if p.State != intent.Failed || len(provider.asked()) != 1 || !strings.Contains(string(r.Revocation), string(intent.CodeSpecDiverged)) {
-		t.Errorf("%s by %v, sent %d times, revoked by %s", p.State, steps, len(provider.asked()), r.Revocation)
-	}
-}
-
-func TestAWaitedReadIsNotRunAfterAHoldWasSet(t *testing.T) {
-	t.Parallel()
-	b, provider := hosting(t, read(), applied)
-	in := ask("echo")
-	p := b.authorize(t, in)
-	if p.Step.Kind != activities.StepAnswer {
-		t.Fatalf("%+v", p)
-	}
-	if _, err := b.store.SetHold(t.Context(), outbox.Subject{Scope: outbox.HoldTool, Name: "echo"}, outbox.Decider{Principal: "eve"}); err != nil {
-		t.Fatal(err)
-	}
-	if out := b.invoke(t, p, in); out.Evidence != nil || len(provider.asked()) != 0 {
-		t.Errorf("it ran: %+v", out)
-	}
-}
-
 func TestAProviderThatWishesForAYearBeforeTheNextLookupDoesNotHideAnOpenOutcome(t *testing.T) {
 	t.Parallel()
 	b, _ := asking(t, reconcilable(), findings{unclear(tools.Unknown(errors.New("closed")).After(math.MaxInt64))}, lost)
@@ -487,23 +276,14 @@ func TestAProviderThatWishesForAYearBeforeTheNextLookupDoesNotHideAnOpenOutcome(
 	}
 }
 
-func TestHoweverManyEffectsAProviderCountsTheyAreRecorded(t *testing.T) {
+func TestNeitherAnAttemptNorALookupIsRecordedWithoutACode(t *testing.T) {
 	t.Parallel()
-	for _, count := range []int{math.MinInt, -1, math.MaxInt32, math.MaxInt32 + 1, math.MaxInt} {
-		t.Run(fmt.Sprint(count), func(t *testing.T) {
-			t.Parallel()
-			b, _ := asking(t, reconcilable(), findings{func() (tools.Finding, error) {
-				f, err := found()
-				return f.Times(count), err
-			}}, lost)
-			in := ask("transfers.create")
-			want := intent.ReasonFound
-			if count > 1 {
-				want = intent.ReasonPerformedTwice
-			}
-			if p, _ := b.drive(t, in); p.State != intent.Completed || b.receipt(t, in).Reason != want {
-				t.Errorf("%s because of %s", p.State, b.receipt(t, in).Reason)
-			}
-		})
+	b, _ := asking(t, reconcilable(), findings{unclear(tools.Unknown(errors.New("closed"))), found}, answering(tools.Unknown(errors.New("closed"))))
+	in := ask("transfers.create")
+	if p, _ := b.drive(t, in); p.State != intent.Completed {
+		t.Fatalf("%+v", p)
+	}
+	if row := b.row(t, in); row.Attempts[0].Code != activities.CodeToolError || row.Lookups[0].Code != activities.CodeToolError {
+		t.Errorf("the attempt has code %q and the lookup %q", row.Attempts[0].Code, row.Lookups[0].Code)
 	}
 }

@@ -56,14 +56,14 @@ func (r run) call(ctx context.Context) outbox.Evidence {
 	if !time.Now().Before(r.fields.Deadline) {
 		// The claim took too long. The tool was not called, so there is no doubt.
 		ev := outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token}
-		failed(&ev, tools.NotApplied(errors.New("the time of the attempt was over before the tool was called")).WithCode(CodeNotSent))
+		failed(&ev, tools.NotApplied(errors.New("the time of the attempt was over before the tool was called")).WithCode(CodeNotSent).AsUncontacted())
 		return ev
 	}
 	ctx, cancel := context.WithDeadline(ctx, r.fields.Deadline)
 	answers := make(chan outbox.Evidence, 1)
 	go func() {
 		// Stands if the tool ends its goroutine instead of returning.
-		ev := outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token, Outcome: intent.Unknown, Code: CodeGoexit}
+		ev := outbox.Evidence{Attempt: r.attempt.Number, Token: r.attempt.Token, Outcome: intent.Unknown, Code: CodeGoexit, Contact: intent.NoContact}
 		defer func() { cancel(); answers <- ev }()
 		ev = r.evidenceOf(func() (tools.Result, error) {
 			return r.tool.Invoke(ctx, invocation.New(r.fields))
@@ -81,11 +81,13 @@ func (r run) call(ctx context.Context) outbox.Evidence {
 	}
 }
 
-// maxEffectID bounds the provider's name of an effect in bytes, and maxMessage what an attempt
-// says.
+// What attempts and lookups keep of words that others choose, in bytes: the provider's name of
+// an effect, the code and the message of what went wrong, the type of an answer.
 const (
-	maxEffectID = 255
-	maxMessage  = 2000
+	maxEffectID  = 255
+	maxCode      = 64
+	maxMessage   = 2000
+	maxMediaType = 255
 )
 
 // evidenceOf calls the tool and says what its answer, its error or its panic shows.
@@ -95,7 +97,7 @@ func (r run) evidenceOf(call func() (tools.Result, error)) (ev outbox.Evidence) 
 		if p := recover(); p != nil {
 			// The stack is for the operator; it stays in the database and out of receipts.
 			failed(&ev, tools.Classify(r.class, fmt.Errorf("panic: %v\n%s", p, debug.Stack())))
-			ev.Code = CodePanic
+			ev.Code, ev.Contact = CodePanic, intent.NoContact
 		}
 	}()
 	result, err := call()
@@ -127,14 +129,14 @@ func (r run) keep(ev *outbox.Evidence, result tools.Result) {
 }
 
 func failed(ev *outbox.Evidence, f *tools.Failure) {
-	ev.Outcome, ev.Code, ev.Final, ev.InProgress = f.Outcome, storable(f.Code, 64), f.Final, f.InProgress
+	ev.Outcome, ev.Code, ev.Final, ev.InProgress = f.Outcome, storable(f.Code, maxCode), f.Final, f.InProgress
 	ev.Stored, ev.Already = f.Stored, f.Already && f.Outcome == intent.NotApplied
 	ev.Message = storable(f.Error(), maxMessage)
 	// A failure speaks of what did not, or may have, happened; success is a nil error.
 	if ev.Outcome != intent.NotApplied {
 		ev.Outcome = intent.Unknown
 	}
-	ev.RetryAfterMS = retryAfterMS(f)
+	ev.RetryAfterMS, ev.Contact = retryAfterMS(f), f.Contact
 }
 
 // maxRetryAfter bounds a wish for a wait against nonsense.
@@ -158,7 +160,7 @@ func mediaTypeOf(r tools.Result) string {
 	case r.MediaType == "" || r.MediaType == tools.MediaTypeJSON && !isJSON:
 		return tools.MediaTypeBinary
 	}
-	return storable(r.MediaType, 255)
+	return storable(r.MediaType, maxMediaType)
 }
 
 // storable makes s acceptable to a text column, which refuses NUL and broken UTF-8: what

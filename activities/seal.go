@@ -43,6 +43,9 @@ func Seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer 
 		})
 	}
 	if row.Amendment > 0 {
+		if err := amends(ctx, tx, &r); err != nil {
+			return err
+		}
 		r.AmendedAt = row.ReadAt
 	}
 	if answer != nil {
@@ -52,6 +55,21 @@ func Seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer 
 		}
 	}
 	return receipts.Append(ctx, tx, r)
+}
+
+// amends gives an amendment what the receipt that it belongs to is bound to: the row may have
+// gone on to another generation, with another key.
+func amends(ctx context.Context, tx pgx.Tx, r *receipts.Receipt) error {
+	body, err := receipts.Final(ctx, tx, r.IntentID, r.Generation)
+	if err != nil {
+		return err
+	}
+	original, err := receipts.Parse(body)
+	if err != nil {
+		return err
+	}
+	r.Commitment, r.KeyDigest, r.Decision, r.EndedAt = original.Commitment, original.KeyDigest, original.Decision, original.EndedAt
+	return nil
 }
 
 // decisions returns what people decided about the intent.

@@ -60,10 +60,11 @@ func (a *Activities) becameOf(ctx context.Context, t outbox.Transaction) (outbox
 // transacting is a transactional tool with its transaction.
 type transacting struct {
 	tools.Transactor
-	tx tools.Tx
+	tx *outbox.EffectTx
 }
 
 func (t transacting) Invoke(ctx context.Context, inv invocation.Invocation) (tools.Result, error) {
+	defer t.tx.End() // while ctx lasts, whose end would cost the connection that rows are open on
 	return t.InvokeTx(ctx, t.tx, inv)
 }
 

@@ -146,6 +146,22 @@ func TestATransactionalToolIsTriedAgainWithinItsBudgetAndNeverInDoubt(t *testing
 	}
 }
 
+func TestRowsThatATransactionalToolLeavesOpenDoNotCostItsEffect(t *testing.T) {
+	t.Parallel()
+	b := posting(t, transactional(), func(ctx context.Context, tx tools.Tx) (tools.Result, error) {
+		rows, err := tx.Query(ctx, `SELECT generate_series(1, 100000)`)
+		if err != nil || !rows.Next() {
+			return tools.Result{}, errors.Join(err, errors.New("there are no rows"))
+		}
+		return applied()
+	})
+	in := ask("ledger.post", detached)
+	p, steps := b.drive(t, in)
+	if got := b.postings(t); p.State != intent.Completed || !slices.Equal(got, []int{1}) {
+		t.Errorf("%s after %v: the effects are %v", p.State, steps, got)
+	}
+}
+
 func TestAnAnswerThatIsNotWhatWasPromisedIsCommittedAndSaidSo(t *testing.T) {
 	t.Parallel()
 	spec := transactional()

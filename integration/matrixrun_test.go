@@ -2,6 +2,8 @@ package integration
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +17,7 @@ import (
 	"writ/intent"
 	"writ/internal/killpoint"
 	"writ/internal/sandbox"
-	"writ/receipts"
+	"writ/telemetry"
 )
 
 // matrixPoint runs all cells of one kill point in one world: they meet at the point, one
@@ -64,15 +66,7 @@ func (m *matrixPoint) test(t *testing.T) {
 		m.awaitRest(t, submitted)
 	}
 	progress("fault matrix: %d cells at %s rest after %.0f s", len(m.cells), m.point, time.Since(began).Seconds())
-	ledger, err := m.provider.Ledger(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range m.cells {
-		for _, wrong := range m.judge(t, c, ledger) {
-			t.Errorf("%s: %s", c.name(), wrong)
-		}
-	}
+	m.judgeAll(t)
 }
 
 // startMatrixWorker starts this test program as a worker.
@@ -95,6 +89,13 @@ func (m *matrixPoint) startMatrixWorker(t *testing.T, environment ...string) *pr
 // mark names the cell in the payload, so that the provider and the judge know it.
 func (c cell) mark() string {
 	return strings.NewReplacer("/", ":", "matrix.", "").Replace(c.name())
+}
+
+// trace is the cell's trace, by which the judge knows the requests that the provider received
+// for it, whatever key they carry.
+func (c cell) trace() string {
+	sum := sha256.Sum256([]byte(c.mark()))
+	return hex.EncodeToString(sum[:16])
 }
 
 func (c cell) request(tenant string) (writ.Request, error) {
@@ -132,7 +133,8 @@ func (m *matrixPoint) submit(t *testing.T) (accepted func() error) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.Go(func() { _, refused[i] = m.client.Submit(ctx, request) })
+		traced := telemetry.WithTraceparent(ctx, "00-"+c.trace()+"-"+c.trace()[:16]+"-01")
+		all.Go(func() { _, refused[i] = m.client.Submit(traced, request) })
 	}
 	t.Cleanup(func() { cancel(); all.Wait() })
 	return func() error { all.Wait(); return errors.Join(refused...) }
@@ -153,83 +155,4 @@ func (m *matrixPoint) awaitRest(t *testing.T, accepted func() error) {
 			return err
 		})
 	}
-}
-
-// judge compares how a cell has ended with what the table promises, and with the rules that
-// hold for every cell.
-func (m *matrixPoint) judge(t *testing.T, c cell, ledger []sandbox.Entry) (wrong []string) {
-	t.Helper()
-	state, effects := c.end()
-	got, err := m.client.Get(t.Context(), m.id(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	complain := func(format string, arguments ...any) { wrong = append(wrong, fmt.Sprintf(format, arguments...)) }
-	if got.State != state {
-		complain("it is %s, want %s", got.State, state)
-	}
-	happened := m.happened(t, c, ledger)
-	if happened != effects {
-		complain("the effect happened %d times, want %d", happened, effects)
-	}
-	unknown := 0
-	for i, a := range got.Attempts {
-		if a.Outcome == intent.Applied || a.Outcome == intent.NotApplied {
-			continue
-		}
-		unknown++
-		if c.class.unknown == park && i < len(got.Attempts)-1 {
-			complain("attempt %d was sent although what attempt %d did is unknown", i+2, i+1)
-		}
-	}
-	if got.State == intent.InDoubt && (c.class.unknown != park || unknown != 1) {
-		complain("it is in doubt about %d attempts", unknown)
-	}
-	if why := m.contradiction(t, c, got, happened); why != "" {
-		complain("%s", why)
-	}
-	if len(wrong) > 0 {
-		complain("next: %+v, attempts: %+v", got.Next, got.Attempts)
-	}
-	return wrong
-}
-
-// happened counts the effects of a cell where they happen.
-func (m *matrixPoint) happened(t *testing.T, c cell, ledger []sandbox.Entry) (count int) {
-	t.Helper()
-	for _, e := range ledger {
-		if strings.Contains(string(e.Body), `"`+c.mark()+`"`) {
-			count++
-		}
-	}
-	if c.class.where == database {
-		query(t, m.database, `SELECT count(*) FROM matrix_effects WHERE mark = '`+c.mark()+`'`, &count)
-	}
-	return count
-}
-
-// contradiction says what of the receipt is not as the judge knows it. An intent that ended,
-// and only one that ended, has one.
-func (m *matrixPoint) contradiction(t *testing.T, c cell, got writ.Intent, happened int) string {
-	t.Helper()
-	raw, err := m.client.Receipt(t.Context(), got.ID)
-	if !got.State.Ended() {
-		if intent.CodeOf(err) != intent.CodeReceiptNotFound {
-			return fmt.Sprintf("asked for the receipt of an intent that is %s: %s, %v", got.State, raw, err)
-		}
-		return ""
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := receipts.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	applied := happened > 0 || c.class.where == nowhere && got.State == intent.Completed
-	if r.State != got.State || (r.Outcome == intent.Applied) != applied || len(r.Attempts) != len(got.Attempts) {
-		return fmt.Sprintf("the receipt says %s, %s after %d attempts; the intent is %s, the effect happened %d times, there were %d attempts",
-			r.State, r.Outcome, len(r.Attempts), got.State, happened, len(got.Attempts))
-	}
-	return ""
 }

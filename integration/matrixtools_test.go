@@ -173,6 +173,9 @@ func transactionalTool(name, _ string) (tools.Tool, error) {
 	return tools.NewTransactional(matrixSpec(name), insertThenAnswer), nil
 }
 
+// doneAnswer is what a tool without a provider answers.
+const doneAnswer = `{"done":true}`
+
 // answerFirst answers the first attempt as the cell wants it and every later one with
 // success.
 func answerFirst(_ context.Context, inv tools.Invocation) (tools.Result, error) {
@@ -183,7 +186,7 @@ func answerFirst(_ context.Context, inv tools.Invocation) (tools.Result, error) 
 	cause := errors.New("as the cell wants it")
 	switch failure := tools.NotApplied(cause); {
 	case inv.Attempt() > 1 || p.Says == intent.Applied:
-		return tools.Result{MediaType: tools.MediaTypeJSON, Body: json.RawMessage(`{"done":true}`)}, nil
+		return tools.Result{MediaType: tools.MediaTypeJSON, Body: json.RawMessage(doneAnswer)}, nil
 	case p.Says == intent.Unknown:
 		return tools.Result{}, cause
 	case p.Final:

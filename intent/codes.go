@@ -191,7 +191,7 @@ var codeGroups = []CodeGroup{
 			"Have somebody else run `writ confirm`; the same request key then returns its end. A new key asks for it twice."},
 		{CodeNotYetKnown, Unknown, helps,
 			"The caller stopped waiting before the end. What was accepted goes on.",
-			"Ask again with the same request key: it joins the intent."},
+			"Ask again with the same request key: it joins the intent. Give a decision again: the same twice changes nothing."},
 	}},
 	{"Operators", []CodeRow{
 		{CodeInvalidResolution, Unknown, inVain,

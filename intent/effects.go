@@ -90,7 +90,6 @@ func Contradiction(r Record) string {
 		return ""
 	}
 	s := r.survey()
-	onlySaid := s.why == ReasonResolvedApplied && s.total > 0 && s.open == 0
 	switch {
 	case s.twice:
 		return ReasonPerformedTwice
@@ -98,7 +97,7 @@ func Contradiction(r Record) string {
 		return ReasonAppliedAfterAll
 	case s.maybeTwice:
 		return ReasonMaybeTwice
-	case r.State == Completed && (!s.applied || onlySaid):
+	case r.State == Completed && (!s.applied || s.refuted()):
 		return ReasonNotAppliedAfterAll
 	}
 	return ""

@@ -31,7 +31,7 @@ const (
 	// AwaitingConfirmation: committed, and nothing may be sent before a person has confirmed
 	// it.
 	AwaitingConfirmation State = "awaiting_confirmation"
-	// Recorded: authorized and committed; nothing was sent.
+	// Recorded: authorized and committed; nothing was sent under the generation's key.
 	Recorded State = "recorded"
 	// Invoking: at least one attempt was granted permission to send.
 	Invoking State = "invoking"

@@ -235,11 +235,17 @@ func latest(a, b time.Time) time.Time {
 // Cancelled reports whether a person stopped the intent, and nobody has let it go on since.
 func (r Record) Cancelled() bool { return r.survey().cancelled }
 
+// refuted reports whether a person said that the effect happened and every attempt shows that it
+// did not.
+func (s survey) refuted() bool {
+	return s.why == ReasonResolvedApplied && s.total > 0 && s.open == 0
+}
+
 // Happened says what the whole record shows of the effect.
 func Happened(r Record) Outcome {
 	s := r.survey()
 	switch {
-	case s.applied:
+	case s.applied && !s.refuted():
 		return Applied
 	case s.open > 0:
 		return Unknown

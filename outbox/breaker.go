@@ -3,8 +3,6 @@ package outbox
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,37 +23,6 @@ const (
 // breakerPrincipal is who sets and lifts automatic holds.
 const breakerPrincipal = "breaker"
 
-// Contact is what an attempt showed of its provider.
-type Contact string
-
-const (
-	// NoContact: nothing. The tool was not called, or broke before or beside the provider.
-	NoContact Contact = "none"
-	// Answered: the provider is there, whatever it said.
-	Answered Contact = "answered"
-	// Unanswered: there was no connection, no answer, or one that says that nobody knows.
-	Unanswered Contact = "unanswered"
-)
-
-// The codes of attempts, which are the engine's and those of writ/tools/effecthttp, whose
-// outcome does not tell what they say about the provider.
-var (
-	withoutContact  = []string{"not_sent", "invalid_request", "panic", "goexit"}
-	withoutAnAnswer = []string{"connection_refused", "name_not_found", "tls_failed", "connection_failed", "timeout", "connection_lost"}
-	serverErrors    = "http_5"
-)
-
-// Contact returns what the attempt showed of its provider.
-func (ev Evidence) Contact() Contact {
-	switch {
-	case slices.Contains(withoutContact, ev.Code):
-		return NoContact
-	case ev.Outcome == intent.Unknown, slices.Contains(withoutAnAnswer, ev.Code), strings.HasPrefix(ev.Code, serverErrors):
-		return Unanswered
-	}
-	return Answered
-}
-
 // noteContact counts the attempts in a row that a provider did not answer, in the transaction
 // that records the evidence of one. An answer writes nothing unless there is a streak to end.
 func noteContact(ctx context.Context, tx pgx.Tx, row Row, ev Evidence) error {
@@ -69,12 +36,12 @@ func noteContact(ctx context.Context, tx pgx.Tx, row Row, ev Evidence) error {
 		return nil
 	}
 	var err error
-	switch ev.Contact() {
-	case Unanswered:
+	switch ev.Contact.Given(ev.Outcome) {
+	case intent.Unanswered:
 		_, err = tx.Exec(ctx, failed, row.Rules.Provider, breakerWindow)
-	case Answered:
+	case intent.Answered:
 		_, err = tx.Exec(ctx, answered, row.Rules.Provider)
-	case NoContact:
+	case intent.NoContact:
 	}
 	return err
 }

@@ -18,7 +18,9 @@ func (b bundle) fail(t *testing.T, from time.Time, times int, apart time.Duratio
 		last = from.Add(time.Duration(i) * apart)
 		b.setClock(t, last)
 		c := b.granted(t, b.insert(t, propose(fmt.Sprintf("failing at %s", last), banked())))
-		b.evidence(t, c.Row, of(c, intent.NotApplied, "connection_refused"))
+		refused := of(c, intent.NotApplied, "connection_refused")
+		refused.Contact = intent.Unanswered
+		b.evidence(t, c.Row, refused)
 	}
 	return last
 }
@@ -46,39 +48,6 @@ func (b bundle) closeBreaker(t *testing.T, c outbox.Claim) bool {
 		t.Error(err)
 	}
 	return closed
-}
-
-func TestAnAttemptSaysWhetherItsProviderAnswers(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		outcome intent.Outcome
-		code    string
-		want    outbox.Contact
-	}{
-		{intent.Applied, "", outbox.Answered},
-		{intent.Applied, "invalid_output", outbox.Answered},
-		{intent.NotApplied, "http_429", outbox.Answered},
-		{intent.NotApplied, "card_declined", outbox.Answered},
-		{intent.NotApplied, "key_in_use", outbox.Answered},
-		{intent.NotApplied, "connection_refused", outbox.Unanswered},
-		{intent.NotApplied, "name_not_found", outbox.Unanswered},
-		{intent.NotApplied, "tls_failed", outbox.Unanswered},
-		{intent.NotApplied, "connection_failed", outbox.Unanswered},
-		{intent.NotApplied, "http_503", outbox.Unanswered},
-		{intent.Unknown, "timeout", outbox.Unanswered},
-		{intent.Unknown, "connection_lost", outbox.Unanswered},
-		{intent.Unknown, "http_500", outbox.Unanswered},
-		{intent.Unknown, "deadline_exceeded", outbox.Unanswered},
-		{intent.Unknown, "", outbox.Unanswered},
-		{intent.NotApplied, "not_sent", outbox.NoContact},
-		{intent.NotApplied, "invalid_request", outbox.NoContact},
-		{intent.Unknown, "panic", outbox.NoContact},
-		{intent.Unknown, "goexit", outbox.NoContact},
-	} {
-		if got := (outbox.Evidence{Outcome: c.outcome, Code: c.code}).Contact(); got != c.want {
-			t.Errorf("%s %q: %s, want %s", c.outcome, c.code, got, c.want)
-		}
-	}
 }
 
 func TestAProviderThatDoesNotAnswerManyTimesInARowIsHeld(t *testing.T) {
@@ -124,7 +93,9 @@ func TestOnlyAStreakThatIsFastAndUnbrokenTripsTheBreaker(t *testing.T) {
 		"what the tool broke itself": func(t *testing.T, b bundle) {
 			b.fail(t, noon, 9, time.Second)
 			c := b.granted(t, b.insert(t, propose("panicked", banked())))
-			b.evidence(t, c.Row, of(c, intent.Unknown, "panic"))
+			panicked := of(c, intent.Unknown, "panic")
+			panicked.Contact = intent.NoContact
+			b.evidence(t, c.Row, panicked)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 // Cancel forbids every further request for the intent, in one flushed commit with the decision,
 // and returns its row. It takes nothing back: an intent of which nothing was sent ends with it,
 // and one whose outcome is open is looked up or parked. Cancelling again changes nothing. The
-// error has code already_ended if the intent ended otherwise.
+// error has code already_ended if the intent ended otherwise, whether it was cancelled before or
+// not.
 func (s *Store) Cancel(ctx context.Context, id intent.ID, by Decider, seal Seal) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
@@ -20,10 +21,12 @@ func (s *Store) Cancel(ctx context.Context, id intent.ID, by Decider, seal Seal)
 			return err
 		}
 		switch {
-		case row.State == intent.Cancelled || row.Record().Cancelled():
+		case row.State == intent.Cancelled:
 			return nil
-		case row.State.Ended():
+		case row.State.Ended(): // also after a cancellation that came too late
 			return intent.Errorf(intent.CodeAlreadyEnded, "intent %s is %s since %s, so there is nothing to cancel", id, row.State, row.EndedAt.Format(time.RFC3339))
+		case row.Record().Cancelled():
+			return nil
 		}
 		row, err = decide(ctx, tx, row, Decision{Kind: intent.Cancel, Principal: by.Principal, Note: by.Note}, seal)
 		return err

@@ -151,7 +151,7 @@ func TestTheFirstAttemptIsGrantedOnlyUnderTheAuthorizedBehaviour(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	row := b.insert(t, propose("order-4711", keyed()))
-	request := outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-2", SpecDigest: intent.Digest{7}}
+	request := outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-2", SpecDigest: intent.Digest{7}, Rules: keyed()}
 	c, err := b.Claim(t.Context(), request)
 	if err != nil || c.Granted || !c.Diverged {
 		t.Fatalf("%+v, %v", c, err)
@@ -161,7 +161,7 @@ func TestTheFirstAttemptIsGrantedOnlyUnderTheAuthorizedBehaviour(t *testing.T) {
 	}
 	first := b.granted(t, row)
 	// What was sent goes on under the rules that it was sent with.
-	request.Version = first.Row.Version
+	request.Version, request.Rules = first.Row.Version, intent.Rules{}
 	if c, err = b.Claim(t.Context(), request); err != nil || c.Granted || !c.Diverged {
 		t.Errorf("a tool that may not know the key: %+v, %v", c, err)
 	}

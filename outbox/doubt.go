@@ -65,7 +65,10 @@ func (s *Store) Doubt(ctx context.Context, f DoubtFilter) (Page, error) {
 
 // doubtQuery returns the statement of a page and one intent more, which says that there is a
 // next page. What is in doubt and what has an alert are read from an index each, which holds
-// the order; in one condition they would have none.
+// the order; in one condition they would have none. intents_alert_created holds only what is
+// asked for; of intents_open_created, which holds all open intents, those in doubt are picked:
+// few others are open for long, unless a hold keeps them waiting, and then a page costs reading
+// those as well.
 func doubtQuery(f DoubtFilter, after *cursor) (query string, args []any) {
 	args = []any{f.Limit + 1}
 	var where strings.Builder

@@ -83,7 +83,9 @@ func (r *effectRows) fail(err error) error {
 }
 
 // fields and values are copies of what pgx keeps with the connection. They need the turn.
-func (r *effectRows) fields() []pgconn.FieldDescription { return slices.Clone(r.rows.FieldDescriptions()) }
+func (r *effectRows) fields() []pgconn.FieldDescription {
+	return slices.Clone(r.rows.FieldDescriptions())
+}
 
 func (r *effectRows) values() [][]byte {
 	values := slices.Clone(r.rows.RawValues())

@@ -74,7 +74,8 @@ func (s *effectSession) abandon() {
 }
 
 // undo is DISCARD ALL (PostgreSQL manual, DISCARD), but for the prepared statements, most of
-// which are pgx's. RESET ROLE brings back what ALTER ROLE … SET role gave the session.
+// which are pgx's. RESET ROLE brings back what ALTER ROLE … SET role gave the session, and RESET
+// ALL what the URL gave it; what a pool's AfterConnect set is lost, and Writ's sets nothing.
 const undo = `
 	CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES;
 	SELECT pg_catalog.pg_advisory_unlock_all();

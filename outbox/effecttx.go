@@ -32,6 +32,7 @@ type EffectTx struct {
 	open  *effectRows // nil if no rows are
 	armed time.Time   // when the limits were set
 	stuck bool        // the tool's own code did not give its turn back
+	ended sync.Once
 
 	mu      sync.Mutex // guards what follows, and is never held while anything runs
 	refused bool       // the tool tried what it may not
@@ -193,10 +194,16 @@ func (e *EffectTx) Cause() string {
 	return e.cause
 }
 
-// end takes the transaction from the tool: rows that it left open are closed, and a statement
+// End takes the transaction from the tool: rows that it left open are closed, and a statement
 // that it left running is broken, with the transaction. Code of the tool's own that pgx was
 // reading an argument by cannot be broken: it is waited for no longer than for a rollback.
+//
+// [Store.Transact] does it when the tool has been given up. It is done before that where the
+// tool returns, as long as the context lasts that rows were read under.
+func (e *EffectTx) End() { e.ended.Do(e.end) }
+
 func (e *EffectTx) end() {
+	defer e.giveUp()
 	select {
 	case e.turn <- struct{}{}:
 	default:
@@ -211,5 +218,4 @@ func (e *EffectTx) end() {
 	if e.open != nil {
 		e.open.close()
 	}
-	e.giveUp()
 }

@@ -201,7 +201,7 @@ func (b bundle) behind(t *testing.T) (bundle, *pgx.Conn) {
 		t.Fatal(err)
 	}
 	other := b
-	other.Store = outbox.New(pool)
+	other.Store, other.pool = outbox.New(pool), pool
 	return other, conn
 }
 

@@ -125,6 +125,9 @@ func insertHold(ctx context.Context, tx pgx.Tx, on Subject, automatic bool, by D
 // known and whose lease runs, the oldest first: what a hold that was just set came too late for.
 // Those of intents that have ended are left out, because their end says what became of them.
 func (s *Store) InFlight(ctx context.Context, on Subject) ([]Flight, error) {
+	// It takes no lock: SetHold has waited for the claims that were being granted. It reads all
+	// open intents, from intents_open_created, and their attempts by primary key. An index of
+	// each scope would be written with every intent, for a question that a person asks.
 	const query = `
 		SELECT i.id, i.tenant, i.request_key, i.tool, a.number, a.worker, a.claimed_at, a.lease_until
 		FROM intents i JOIN attempts a ON a.intent_id = i.id

@@ -3,6 +3,7 @@ package outbox
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -74,6 +75,9 @@ func learnt(ctx context.Context, tx pgx.Tx, before Row, seal Seal) (Row, error) 
 	if row, err = noteFact(ctx, tx, row); err != nil {
 		return row, err
 	}
+	if err := amendEarlier(ctx, tx, before, row, seal); err != nil {
+		return row, err
+	}
 	against := intent.Contradiction(row.Record())
 	if against == intent.Contradiction(before.Record()) {
 		return row, nil
@@ -81,11 +85,50 @@ func learnt(ctx context.Context, tx pgx.Tx, before Row, seal Seal) (Row, error) 
 	return amend(ctx, tx, row, against, seal)
 }
 
+// amendEarlier amends the receipts of earlier generations, which say that nothing happened
+// under their keys, if it is known now that something did.
+func amendEarlier(ctx context.Context, tx pgx.Tx, before, row Row, seal Seal) error {
+	for g := 1; g < row.Generation; g++ {
+		if !row.appliedUnder(g) || before.appliedUnder(g) {
+			continue
+		}
+		earlier := row
+		earlier.Generation, earlier.State = g, intent.Failed
+		err := tx.QueryRow(ctx, `SELECT count(*) FROM receipts WHERE intent_id = $1 AND generation = $2`, row.ID[:], g).Scan(&earlier.Amendment)
+		if err != nil {
+			return err
+		}
+		if earlier.Amendment == 0 {
+			continue // a key that was replaced by itself has no receipt of its own
+		}
+		if err := flushed(ctx, tx); err != nil {
+			return err
+		}
+		if err := seal(ctx, tx, earlier, intent.ReasonAppliedAfterAll, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appliedUnder reports whether the effect is known to have happened under the key of the
+// generation.
+func (r Row) appliedUnder(generation int) bool {
+	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Generation == generation && a.Outcome == intent.Applied }) ||
+		slices.ContainsFunc(r.Lookups, func(l Lookup) bool { return l.Generation == generation && l.Finding == intent.Found })
+}
+
+// flushed makes a relaxed transaction one that is on disk when it is committed: an amendment
+// may not be lost, because nobody would come to write it again.
+func flushed(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `set local synchronous_commit to on`)
+	return err
+}
+
 // amend seals an amendment to the receipt of an ended intent and raises its alert, or takes it
 // back if nothing speaks against the end any more.
 func amend(ctx context.Context, tx pgx.Tx, row Row, against string, seal Seal) (Row, error) {
-	// A relaxed commit may be lost, and nobody would come to write this again.
-	if _, err := tx.Exec(ctx, `set local synchronous_commit to on`); err != nil {
+	if err := flushed(ctx, tx); err != nil {
 		return row, err
 	}
 	const statement = `

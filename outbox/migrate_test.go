@@ -146,7 +146,11 @@ func TestAMigrationThatDoesNotGetItsLockGivesWayAndIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	for range 2 { // back to the first release
+	list, err := m.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range list[1:] { // back to the first release
 		if _, err := m.Down(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}

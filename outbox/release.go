@@ -38,7 +38,8 @@ func (s *Store) Release(ctx context.Context, on Subject) (released int, err erro
 
 // waiting returns the next page of the subject's open intents that are not due yet.
 func (s *Store) waiting(ctx context.Context, on Subject, last Row) ([]Row, error) {
-	// The clock is read once, in a query of its own.
+	// Pages follow intents_open_created, which holds the order and no ended intents; the subject
+	// is a filter, as in InFlight. The clock is read once, in a query of its own.
 	const query = `
 		WITH page AS MATERIALIZED (
 			SELECT i.id FROM intents i

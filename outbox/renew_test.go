@@ -159,6 +159,23 @@ func TestWhatHasEndedOtherwiseCannotBeCancelled(t *testing.T) {
 	}
 }
 
+func TestACancellationThatCameTooLateIsNoneWhenItIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	c := b.granted(t, b.insert(t, propose("order-4711", keyed())))
+	if row, err := b.Cancel(t.Context(), c.Row.ID, eve, seal); err != nil || row.State != intent.Invoking {
+		t.Fatalf("%+v, %v", row, err)
+	}
+	ev := of(c, intent.Applied, "")
+	row := b.journal(t, b.load(t, c.Row.ID), &ev)
+	if row.State != intent.Completed {
+		t.Fatalf("%+v", row)
+	}
+	if _, err := b.Cancel(t.Context(), row.ID, eve, seal); intent.CodeOf(err) != intent.CodeAlreadyEnded {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAnIntentThatWaitsForAPersonCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	b := start(t)

@@ -159,6 +159,8 @@ type Evidence struct {
 	Final        bool  `json:"final,omitempty"`
 	InProgress   bool  `json:"in_progress,omitempty"`
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+	// Contact is what the attempt showed of its provider, if the tool said so.
+	Contact intent.Contact `json:"contact,omitempty"`
 	// Stored, Already and EffectID are those of intent.Attempt.
 	Stored   bool   `json:"stored,omitempty"`
 	Already  bool   `json:"already,omitempty"`

@@ -70,6 +70,23 @@ func (s *Store) Spec(ctx context.Context, name string) (Spec, error) {
 	return specs[0], nil
 }
 
+// SpecOf returns a tool as it was published under a digest, whatever is in force now; false if
+// it never was, or is not kept any more.
+func (s *Store) SpecOf(ctx context.Context, name string, digest intent.Digest) (Spec, bool, error) {
+	const query = `
+		SELECT name, digest, spec, task_queue, published_at
+		FROM tool_specs WHERE name = $1 AND digest = $2`
+	rows, err := s.pool.Query(ctx, query, name, digest[:])
+	if err != nil {
+		return Spec{}, false, DatabaseError(err)
+	}
+	specs, err := pgx.CollectRows(rows, scanSpec)
+	if err != nil || len(specs) == 0 {
+		return Spec{}, false, DatabaseError(err)
+	}
+	return specs[0], true, nil
+}
+
 func scanSpec(row pgx.CollectableRow) (Spec, error) {
 	var s Spec
 	var digest []byte

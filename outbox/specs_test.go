@@ -39,6 +39,12 @@ func TestTheNewestPublishedBehaviourOfANameIsInForce(t *testing.T) {
 	if got := inForce("payments.capture"); got.Digest != capture.Digest {
 		t.Errorf("after the roll-back: %+v", got)
 	}
+	if got, known, err := b.SpecOf(t.Context(), "payments.capture", changed.Digest); err != nil || !known || got.Digest != changed.Digest || string(got.JSON) != `{"v":2}` {
+		t.Errorf("as it was: %+v, %t, %v", got, known, err)
+	}
+	if _, known, err := b.SpecOf(t.Context(), "echo", changed.Digest); err != nil || known {
+		t.Errorf("as it never was: %t, %v", known, err)
+	}
 	specs, err := b.Specs(t.Context())
 	if err != nil || len(specs) != 2 || specs[0].Name != "echo" || specs[1].Digest != capture.Digest {
 		t.Errorf("listed %+v, %v", specs, err)

@@ -71,7 +71,7 @@ func DatabaseError(err error) error {
 }
 
 func unavailable(err error) error {
-	return intent.Errorf(intent.CodeDatabaseUnavailable, "PostgreSQL did not answer; the same request key again is safe: %w", err)
+	return intent.Errorf(intent.CodeDatabaseUnavailable, "PostgreSQL did not answer; to ask again is safe, for an intent with the same request key: %w", err)
 }
 
 // refused says what PostgreSQL said, without what drivers and callers wrapped around it.

@@ -96,7 +96,7 @@ func (s *Store) Transact(ctx context.Context, t Transaction, effect func(tx *Eff
 	}
 	guarded := session.given(ctx, t.Deadline)
 	ev := effect(guarded)
-	guarded.end()
+	guarded.End()
 	if ev.Outcome != intent.Applied {
 		ev.Outcome = intent.NotApplied
 		return Transacted{Row: row, Evidence: &ev}, nil
@@ -152,19 +152,20 @@ func (r Row) mayTransact(t Transaction) bool {
 
 // verdict says why what the tool did cannot be committed although it returned success.
 func (e *EffectTx) verdict() (code string, err error) {
+	cause := e.Cause()
 	if e.stuck {
-		return orElse(e.cause, CodeTransactionBroken), errors.New("the tool left a statement behind that does not end")
+		return orElse(cause, CodeTransactionBroken), errors.New("the tool left a statement behind that does not end")
 	}
 	conn := e.tx.Conn().PgConn()
 	switch {
-	case e.refused:
+	case cause == CodeStatementRefused:
 		return CodeStatementRefused, errors.New("the tool tried a statement that its transaction does not take, and went on")
 	case conn.TxStatus() == txFailed:
-		return orElse(e.cause, CodeTransactionBroken), errors.New("the tool went on after a statement that had failed, and nothing after it was done")
+		return orElse(cause, CodeTransactionBroken), errors.New("the tool went on after a statement that had failed, and nothing after it was done")
 	case conn.TxStatus() == txIdle:
 		return CodeTransactionEnded, errors.New("the tool ended the transaction itself; nothing of it was kept")
 	case conn.IsClosed():
-		return orElse(e.cause, CodeTransactionLost), errors.New("the connection was closed before the COMMIT")
+		return orElse(cause, CodeTransactionLost), errors.New("the connection was closed before the COMMIT")
 	}
 	return "", nil
 }

@@ -145,6 +145,21 @@ func Get(ctx context.Context, q Querier, id intent.ID) ([]byte, error) {
 	return body, nil
 }
 
+// Final returns the bytes of the final receipt of one generation, or an error with code
+// receipt_not_found.
+func Final(ctx context.Context, q Querier, id intent.ID, generation int) ([]byte, error) {
+	const query = `SELECT body FROM receipts WHERE intent_id = $1 AND generation = $2 AND number = 0`
+	var body []byte
+	err := q.QueryRow(ctx, query, id[:], generation).Scan(&body)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, intent.Errorf(intent.CodeReceiptNotFound, "generation %d of intent %s has no receipt", generation, id)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read receipt of intent %s: %w", id, err)
+	}
+	return body, nil
+}
+
 // Amendments returns the bytes of what was added to the intent's receipts after their ends,
 // oldest first.
 func Amendments(ctx context.Context, q Querier, id intent.ID) ([][]byte, error) {

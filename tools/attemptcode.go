@@ -36,7 +36,7 @@ func AttemptCodes() []AttemptCode {
 	return []AttemptCode{
 		{Code: CodeNotSent, Outcome: intent.NotApplied, Meaning: "The time of the attempt was over, or its context ended, before anything was sent."},
 		{Code: CodeToolError, Outcome: intent.Unknown,
-			Meaning: "The tool returned an error without saying what it did before; of a read and a transactional tool it is certain that nothing was changed."},
+			Meaning: "The tool returned an error without saying what it did before, or a failure without a code, whose outcome stands; of a read and a transactional tool it is certain that nothing was changed."},
 		{Code: CodePanic, Outcome: intent.Unknown,
 			Meaning: "The tool, or a function of its `Group`, panicked; of a read and a transactional tool it is certain that nothing was changed. The message of the attempt holds the stack."},
 		{Code: CodeGoexit, Outcome: intent.Unknown,

@@ -1,10 +1,11 @@
 package tools
 
 import (
-	"strings"
+	"fmt"
 	"time"
 
 	"writ/intent"
+	"writ/internal/jsonpointer"
 )
 
 // Window says how long a provider remembers an idempotency key, counted from the first
@@ -109,13 +110,16 @@ func (m Mismatch) known() bool {
 }
 
 func (s Stake) problem() string {
-	for _, pointer := range []string{s.Amount, s.Currency} {
-		if pointer != "" && !strings.HasPrefix(pointer, "/") {
-			return "Stake holds JSON Pointers, which begin with /"
-		}
-	}
 	if s.Amount == "" && s.Currency != "" {
 		return "Stake.Currency needs Stake.Amount"
+	}
+	for _, at := range []struct{ name, pointer string }{{"Amount", s.Amount}, {"Currency", s.Currency}} {
+		if at.pointer == "" {
+			continue
+		}
+		if err := jsonpointer.Check(at.pointer); err != nil {
+			return fmt.Sprintf("Stake.%s names nothing: %v", at.name, err)
+		}
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -13,7 +14,8 @@ type Failure struct {
 	// Outcome is intent.NotApplied or intent.Unknown.
 	Outcome intent.Outcome
 	// Code is the provider's or the tool's own name for what went wrong, for example
-	// "card_declined". It stands in the receipt; it must not hold a secret.
+	// "card_declined". It stands in the receipt; it must not hold a secret. Default:
+	// tool_error.
 	Code string
 	// Final says that trying again cannot help, whatever the retry policy allows.
 	Final bool
@@ -29,6 +31,9 @@ type Failure struct {
 	// the payment is captured, the document is gone. After an attempt without a certain
 	// outcome it is taken for success; on a first attempt it is a failure.
 	Already bool
+	// Contact is what the failure shows of the provider; the circuit breaker goes by it.
+	// Default: nobody answered if the outcome is unknown, and the provider did if it is certain.
+	Contact intent.Contact
 	// Err is the error underneath.
 	Err error
 }
@@ -57,6 +62,14 @@ func (f *Failure) AsStored() *Failure { g := *f; g.Stored = true; return &g }
 // AsAlready returns a copy of f that was refused because the effect is there already.
 func (f *Failure) AsAlready() *Failure { g := *f; g.Already = true; return &g }
 
+// AsUnanswered returns a copy of f that the provider did not answer: there was no connection to
+// it, or what stands before it said so.
+func (f *Failure) AsUnanswered() *Failure { g := *f; g.Contact = intent.Unanswered; return &g }
+
+// AsUncontacted returns a copy of f that says nothing of the provider, because it came before
+// or beside it: a request that could not be made, a tool that broke.
+func (f *Failure) AsUncontacted() *Failure { g := *f; g.Contact = intent.NoContact; return &g }
+
 func (f *Failure) Error() string {
 	text := string(f.Outcome)
 	if f.Code != "" {
@@ -74,7 +87,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Classify returns what err says of the effect of a tool of class c. A bare error of a
 // side-effectful tool is unknown, because only the tool knows what it did before it; one
 // of a read is a definite failure, and so is every error of a transactional tool, because its
-// transaction is rolled back. Of several joined errors the worst counts, and a function of a
+// transaction is rolled back. A failure without a code gets tool_error. Of several joined errors the worst counts, and a function of a
 // [Group] that panicked outweighs whatever was made of its error.
 func Classify(c intent.Class, err error) *Failure {
 	var (
@@ -83,23 +96,26 @@ func Classify(c intent.Class, err error) *Failure {
 	)
 	switch {
 	case errors.As(err, &ended) && (c == intent.Read || c == intent.Transactional):
-		return NotApplied(err).WithCode(ended.code)
+		return NotApplied(err).WithCode(ended.code).AsUncontacted()
 	case errors.As(err, &ended):
-		return Unknown(err).WithCode(ended.code)
+		return Unknown(err).WithCode(ended.code).AsUncontacted()
 	case c == intent.Transactional:
 		rolledBack := NotApplied(err).WithCode(CodeToolError)
 		if errors.As(err, &f) {
-			rolledBack.Code, rolledBack.Final, rolledBack.RetryAfter, rolledBack.Err = f.Code, f.Final, f.RetryAfter, f.Err
+			rolledBack.Code, rolledBack.Final, rolledBack.RetryAfter, rolledBack.Err = f.code(), f.Final, f.RetryAfter, f.Err
 		}
 		return rolledBack
 	case errors.As(err, &f) && (c == intent.Read || f.Outcome != intent.NotApplied || certain(err)):
-		return f
+		return f.WithCode(f.code())
 	case c == intent.Read:
 		return NotApplied(err).WithCode(CodeToolError)
 	default:
 		return Unknown(err).WithCode(CodeToolError)
 	}
 }
+
+// code names what went wrong, also if the tool does not: nothing is recorded without a reason.
+func (f *Failure) code() string { return cmp.Or(f.Code, CodeToolError) }
 
 // certain reports whether every branch of err's tree says that nothing was applied.
 func certain(err error) bool {

@@ -25,9 +25,9 @@ func TestAnErrorSaysWhatItShowsOfTheEffect(t *testing.T) {
 		final bool
 	}{
 		"not applied":                     {intent.Keyed, tools.NotApplied(cause).WithCode("refused"), intent.NotApplied, "refused", false},
-		"not applied, final":              {intent.Opaque, tools.NotApplied(cause).AsFinal(), intent.NotApplied, "", true},
-		"unknown":                         {intent.Keyed, tools.Unknown(cause), intent.Unknown, "", false},
-		"wrapped":                         {intent.Keyed, fmt.Errorf("capture: %w", tools.NotApplied(cause)), intent.NotApplied, "", false},
+		"not applied, final":              {intent.Opaque, tools.NotApplied(cause).AsFinal(), intent.NotApplied, "tool_error", true},
+		"unknown":                         {intent.Keyed, tools.Unknown(cause), intent.Unknown, "tool_error", false},
+		"wrapped":                         {intent.Keyed, fmt.Errorf("capture: %w", tools.NotApplied(cause)), intent.NotApplied, "tool_error", false},
 		"a bare error of a keyed tool":    {intent.Keyed, cause, intent.Unknown, "tool_error", false},
 		"a bare error of an opaque tool":  {intent.Opaque, cause, intent.Unknown, "tool_error", false},
 		"a bare error of a read":          {intent.Read, cause, intent.NotApplied, "tool_error", false},

@@ -100,7 +100,11 @@ func TestASpecThatContradictsItselfIsRefusedWithItsName(t *testing.T) {
 		"an action without a guard": {func(s *tools.Spec) {
 			s.Duplicates = tools.DuplicateGuard{Window: tools.NoGuard, Action: intent.RefuseDuplicates}
 		}, intent.CodeInvalidSpec},
-		"an action that nobody knows": {func(s *tools.Spec) { s.Duplicates.Action = "ignore" }, intent.CodeInvalidSpec},
+		"a stake without a slash":      {func(s *tools.Spec) { s.Stake.Amount = "amount" }, intent.CodeInvalidSpec},
+		"a stake with a bad escape":    {func(s *tools.Spec) { s.Stake.Amount = "/~2" }, intent.CodeInvalidSpec},
+		"a currency at no pointer":     {func(s *tools.Spec) { s.Stake = tools.Stake{Amount: "/amount", Currency: "/a~"} }, intent.CodeInvalidSpec},
+		"a currency without an amount": {func(s *tools.Spec) { s.Stake.Currency = "/currency" }, intent.CodeInvalidSpec},
+		"an action that nobody knows":  {func(s *tools.Spec) { s.Duplicates.Action = "ignore" }, intent.CodeInvalidSpec},
 	} {
 		spec := good
 		tc.change(&spec)

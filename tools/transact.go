@@ -31,8 +31,8 @@ type Transactor interface {
 	// spec's Timeout.
 	//
 	// While it runs, the intent's row is locked, so that everybody who decides about the
-	// intent waits. What is not a row of the database is not undone: sequences, session-level
-	// advisory locks, messages that were sent.
+	// intent waits. What is not a row of the database is not undone: sequences, messages that
+	// were sent. Settings and advisory locks of the session end with the transaction.
 	InvokeTx(ctx context.Context, tx Tx, inv Invocation) (Result, error)
 }
 

@@ -55,7 +55,7 @@ func TestEveryErrorOfATransactionalToolIsADefiniteFailureWithTheToolsOwnWords(t 
 		"bare":    {errors.New("EOF"), tools.Failure{Code: tools.CodeToolError}},
 		"unknown": {tools.Unknown(errors.New("EOF")).WithCode("odd"), tools.Failure{Code: "odd"}},
 		"final":   {fmt.Errorf("purge: %w", tools.NotApplied(nil).WithCode("gone").AsFinal()), tools.Failure{Code: "gone", Final: true}},
-		"a wait":  {tools.NotApplied(nil).After(time.Minute), tools.Failure{RetryAfter: time.Minute}},
+		"a wait":  {tools.NotApplied(nil).After(time.Minute), tools.Failure{Code: tools.CodeToolError, RetryAfter: time.Minute}},
 		"what only a provider says": {
 			tools.Unknown(nil).WithCode("odd").AsAlready().AsStored().AsInProgress(), tools.Failure{Code: "odd"},
 		},

@@ -70,6 +70,21 @@ var mutants = []mutant{
 		dir: "activities", test: "TestAlreadyCapturedIsSuccessOnlyAfterAnOpenAttempt",
 	},
 	{
+		name: "trust_a_lookup_about_later_attempts",
+		file: "intent/survey.go", old: "l.Generation == a.Generation && l.Attempts >= a.Number &&", broken: "l.Generation == a.Generation &&",
+		dir: "intent", test: "TestWhatHappenedIsReadFromTheWholeRecord",
+	},
+	{
+		name: "take_in_progress_for_proof_that_nothing_happened",
+		file: "intent/survey.go", old: "return a.Outcome == NotApplied && a.InProgress", broken: "return false",
+		dir: "intent", test: "TestTheRuleTakesEveryStoryToTheEndItTells",
+	},
+	{
+		name: "count_two_nameless_effects_of_a_keyless_tool_once",
+		file: "intent/effects.go", old: "nameless++", broken: "nameless = 1",
+		dir: "intent", test: "TestTheRuleTakesEveryStoryToTheEndItTells",
+	},
+	{
 		name: "be_silent_about_a_key_that_was_performed_twice",
 		file: "intent/effects.go", old: "counted = max(counted, l.Effects)", broken: "counted = max(counted, 1)",
 		dir: "activities", test: "TestAProviderThatShowsOneKeyPerformedTwiceIsRecordedLoudly",
@@ -141,6 +156,17 @@ var mutants = []mutant{
 		dir: "activities", test: "TestAKeyThatTheProviderMayHaveForgottenIsLookedUpAndOnlyThenReplaced",
 	},
 
+	{
+		name: "grant_a_first_attempt_under_any_behaviour",
+		file: "outbox/row.go", old: "r.Sent() && rules.Continues(r.Rules)", broken: "rules.Continues(r.Rules)",
+		dir: "outbox", test: "TestTheFirstAttemptIsGrantedOnlyUnderTheAuthorizedBehaviour",
+	},
+	{
+		name: "run_a_new_generation_under_any_behaviour",
+		file: "outbox/row.go", old: "return n > 0 && r.Attempts[n-1].Generation == r.Generation", broken: "return n > 0",
+		dir: "activities", test: "TestANewGenerationRunsUnderTheBehaviourThatItsCommitmentNamesOrNotAtAll",
+	},
+
 	// The attempt: what leaves, and what is known of it.
 	{
 		name: "send_before_the_claim",
@@ -205,7 +231,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "accept_evidence_with_any_token",
-		file: "outbox/journal.go", old: "a, ok := r.attemptWith(ev.Token)", broken: "a, ok := r.Attempts[len(r.Attempts)-1], true\n\tev.Token = a.Token",
+		file: "outbox/journal.go", old: "a, ok := r.attemptWith(ev.Token)", broken: "a, ok := r.Attempts[len(r.Attempts)-1], true",
 		dir: "outbox", test: "TestEvidenceCountsOnlyWithTheTokenOfItsClaim",
 	},
 	{
@@ -215,7 +241,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "let_an_amendment_rewrite_the_end",
-		file: "outbox/journal.go", old: "alert = nullif($2, '')\n", broken: "alert = nullif($2, ''), state = 'completed'\n",
+		file: "outbox/journal.go", old: "row.Alert, row.Raised = against, against != \"\"", broken: "row.State, row.Alert, row.Raised = intent.Completed, against, against != \"\"",
 		dir: "outbox", test: "TestEvidenceAgainstAnEndIsSealedAsAnAmendmentOnDiskAndRaisesTheAlert",
 	},
 	{
@@ -223,11 +249,21 @@ var mutants = []mutant{
 		file: "outbox/lookup.go", old: "row.Version != req.Version || row.Next().Kind != intent.Reconcile {", broken: "row.Next().Kind != intent.Reconcile {",
 		dir: "outbox", test: "TestALookupIsGrantedOnceAndOnTheVersionThatItWasDecidedOn",
 	},
+	{
+		name: "let_a_tool_of_another_provider_look_up",
+		file: "outbox/lookup.go", old: "Diverged: !req.Rules.Continues(row.Rules)", broken: "Diverged: false",
+		dir: "activities", test: "TestAToolThatAsksAnotherProviderMayNotLookUp",
+	},
+	{
+		name: "file_an_answer_under_the_last_question",
+		file: "outbox/lookup.go", old: "return l.Token == found.Token", broken: "return l.Number == len(row.Lookups)",
+		dir: "outbox", test: "TestAnAnswerIsFiledUnderTheQuestionThatItAnswersAndNoOther",
+	},
 
 	// Transactional tools.
 	{
 		name: "give_a_transactional_tool_the_raw_transaction",
-		file: "outbox/effecttx.go", old: "	rows, err := e.Query(ctx, sql, args...)\n	if err != nil {\n", broken: "	if e.tx != nil {\n		return e.tx.Exec(ctx, sql, args...)\n	}\n	rows, err := e.Query(ctx, sql, args...)\n	if err != nil {\n",
+		file: "outbox/effecttx.go", old: "	rows, err := e.Query(ctx, sql, args...)\n	if err != nil {\n", broken: "	if e.tx != nil {\n		ctx, cancel := context.WithTimeout(ctx, time.Second) // COPY would wait for ever\n		defer cancel()\n		return e.tx.Exec(ctx, sql, args...)\n	}\n	rows, err := e.Query(ctx, sql, args...)\n	if err != nil {\n",
 		dir: "outbox", test: "TestWhatControlsTheTransactionOrTheSessionIsRefusedAndNothingIsKept",
 	},
 	{

@@ -75,19 +75,21 @@ func TestATextThatIsNotThereExactlyOnceIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestATestThatDidNotRunHasCaughtNothing(t *testing.T) {
+func TestOnlyATestThatSaysWhatIsWrongHasFailed(t *testing.T) {
 	t.Parallel()
-	for said, want := range map[string]bool{
-		"":                                  false,
-		"PASS\n":                            false,
-		"pgtest: PostgreSQL did not start":  false,
-		"--- FAIL: TestXYZ (0.00s)\nFAIL\n": false,
-		"--- FAIL: TestX (0.00s)\nFAIL\n":   true,
-		"=== RUN   TestX\n\npanic: test timed out": true,
-		"=== RUN   TestXY\n\npanic: somewhere":     false,
+	for said, want := range map[string]end{
+		"":                                 notRun,
+		"PASS\n":                           notRun,
+		"pgtest: PostgreSQL did not start": notRun,
+		"=== RUN   TestXYZ\n--- FAIL: TestXYZ (0.00s)\nFAIL\n":                          notRun,
+		"=== RUN   TestX\n--- FAIL: TestX (0.00s)\nFAIL\n":                              failed,
+		"=== RUN   TestX\n\npanic: test timed out":                                      halted,
+		"=== RUN   TestX\n--- FAIL: TestX (0.00s)\npanic: somewhere":                    halted,
+		"=== RUN   TestX\n    [rapid] panic after 3 tests: oh\n--- FAIL: TestX (0.00s)": halted,
+		"=== RUN   TestXY\n\npanic: somewhere":                                          notRun,
 	} {
-		if got := failed(said, "TestX"); got != want {
-			t.Errorf("%q: %t, want %t", said, got, want)
+		if got := endOf(said, "TestX"); got != want {
+			t.Errorf("%q: %s, want %s", said, got, want)
 		}
 	}
 }

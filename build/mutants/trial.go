@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// testTimeout bounds one test. One that hangs because of a mutant has noticed it, too.
+// testTimeout bounds one test.
 const testTimeout = time.Minute
 
 // drawing lists the packages whose tests draw their cases with pgregory.net/rapid. It would
@@ -40,20 +40,45 @@ func (b bench) try(ctx context.Context, m mutant) error {
 		return fmt.Errorf("the mutant does not compile, which proves nothing: %w", err)
 	}
 	said, err := b.run(ctx, m.dir, program, m.test)
-	switch {
-	case err == nil:
+	if err == nil {
 		return errors.New("the test passes")
-	case !failed(said, m.test):
+	}
+	end := endOf(said, m.test)
+	said, _, _ = strings.Cut(said, "\n\ngoroutine ") // the stacks are long and tell nothing more
+	switch {
+	case end == notRun:
 		return fmt.Errorf("the test did not run: %w\n%s", err, said)
+	case end == halted && m.halts == "":
+		return fmt.Errorf("the test panicked or did not end, which it does for many reasons: %w\n%s", err, said)
+	case end == failed && m.halts != "":
+		return errors.New("the test fails by what it says itself, and the table says that it cannot")
 	}
 	return nil
 }
 
-// failed reports whether the output of a test program says that the test failed, panicked or
-// did not end.
-func failed(said, test string) bool {
-	return strings.Contains(said, "--- FAIL: "+test+" ") ||
-		strings.Contains(said, "=== RUN   "+test+"\n") && strings.Contains(said, "\npanic: ")
+// end is how a test ended that did not pass.
+type end string
+
+const (
+	// notRun: something else went wrong.
+	notRun end = "not run"
+	// failed: the test said what is wrong.
+	failed end = "failed"
+	// halted: it panicked, or its time was over.
+	halted end = "halted"
+)
+
+// endOf reads from the output of a test program, which did not succeed, how a test of it ended.
+func endOf(said, test string) end {
+	switch {
+	case !strings.Contains(said, "=== RUN   "+test+"\n"):
+		return notRun
+	case strings.Contains(said, "\npanic: ") || strings.Contains(said, "[rapid] panic after "):
+		return halted
+	case strings.Contains(said, "--- FAIL: "+test+" "):
+		return failed
+	}
+	return notRun
 }
 
 // passes returns nil if all tests of one package pass as the code is.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"writ"
-
+	"writ/intent"
 	"writ/outbox"
 )
 
@@ -91,7 +91,7 @@ func (p *program) listDoubts(cmd *cobra.Command, filter writ.DoubtFilter) error 
 	if err != nil {
 		return err
 	}
-	if err := p.print(page, func(w io.Writer) { writeDoubts(w, page.Doubts) }); err != nil {
+	if err := p.print(page, func(w io.Writer) { writeDoubts(w, page.Doubts, filter) }); err != nil {
 		return err
 	}
 	if p.output == outputText && page.Next != "" {
@@ -106,12 +106,38 @@ func (p *program) readDoubts(ctx context.Context, filter writ.DoubtFilter) (writ
 		return writ.DoubtPage{}, err
 	}
 	defer client.Close()
-	return client.Doubt(ctx, filter)
+	page, err := client.Doubt(ctx, filter)
+	if err == nil && len(page.Doubts) == 0 {
+		p.warnOfNoTool(ctx, client, filter.Tool)
+	}
+	return page, err
 }
 
-func writeDoubts(w io.Writer, list []writ.Doubt) {
+// warnOfNoTool tells who may have mistyped a name that an empty inbox says nothing.
+func (p *program) warnOfNoTool(ctx context.Context, client *writ.Client, name string) {
+	if name == "" {
+		return
+	}
+	if _, err := client.Tool(ctx, name); intent.CodeOf(err) == intent.CodeUnknownTool {
+		fmt.Fprintf(p.stderr, "writ: warning: no worker has published a tool %s; `writ tools list` shows the names\n", name)
+	}
+}
+
+// ofWhom says of what alone a list is.
+func ofWhom(filter writ.DoubtFilter) string {
+	text := ""
+	if filter.Tool != "" {
+		text += " of tool " + filter.Tool
+	}
+	if filter.Tenant != "" {
+		text += " for tenant " + filter.Tenant
+	}
+	return text
+}
+
+func writeDoubts(w io.Writer, list []writ.Doubt, filter writ.DoubtFilter) {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "nothing is in doubt")
+		fmt.Fprintf(w, "nothing is in doubt%s\n", ofWhom(filter))
 		return
 	}
 	rows := [][]string{{"AGE", "AT STAKE", "TOOL", "TENANT", "WHY", "LAST WORD", "INTENT", "WHAT TO DO"}}
@@ -210,12 +236,15 @@ func (p *program) lookUpDoubts(cmd *cobra.Command, f doubtFlags) error {
 	if err != nil {
 		return err
 	}
-	return p.print(inquiredDocument{append([]writ.Inquired{}, asked...)}, func(w io.Writer) { writeInquired(w, asked) })
+	if len(asked) == 0 {
+		p.warnOfNoTool(ctx, client, f.filter.Tool)
+	}
+	return p.print(inquiredDocument{append([]writ.Inquired{}, asked...)}, func(w io.Writer) { writeInquired(w, asked, f.filter) })
 }
 
-func writeInquired(w io.Writer, list []writ.Inquired) {
+func writeInquired(w io.Writer, list []writ.Inquired, filter writ.DoubtFilter) {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "nothing is in doubt that a provider can be asked about")
+		fmt.Fprintf(w, "nothing is in doubt%s that a provider can be asked about\n", ofWhom(filter))
 		return
 	}
 	rows := [][]string{{"TOOL", "WHAT IT SAYS", "STATE", "NEXT", "INTENT"}}

@@ -96,6 +96,27 @@ func TestAnAlertIsShownUntilItIsAcknowledged(t *testing.T) {
 	}
 }
 
+func TestAnEmptyInboxSaysOfWhatAndThatAToolIsUnknown(t *testing.T) {
+	t.Parallel()
+	store := newOutbox(t)
+	store.publish(t, tools.Spec{Name: "payments.capture", SideEffectful: true})
+	for line, says := range map[string]string{
+		"doubt --tool payments.captrue":          "nothing is in doubt of tool payments.captrue\n",
+		"doubt --tool payments.captrue --lookup": "nothing is in doubt of tool payments.captrue that a provider can be asked about\n",
+		"doubt --tool payments.capture":          "nothing is in doubt of tool payments.capture\n",
+		"doubt --tenant typo":                    "nothing is in doubt for tenant typo\n",
+	} {
+		r := store.decide(t, strings.Fields(line)...)
+		if r.status != 0 || r.stdout != says {
+			t.Errorf("%s: status %d, %q", line, r.status, r.stdout)
+		}
+		unknown := strings.Contains(line, "captrue")
+		if warned := strings.Contains(r.stderr, "no worker has published a tool payments.captrue"); warned != unknown {
+			t.Errorf("%s: standard error %q", line, r.stderr)
+		}
+	}
+}
+
 func TestALookupIsAskedForAndItsAnswerNotAwaitedForEver(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)

@@ -35,6 +35,9 @@ func completedEffect(v writ.Intent) string {
 	case v.Contradiction != "":
 		return "happened, and may have happened more than once"
 	}
+	if v.WasThereAlready() {
+		return "was there already when it was sent again; whether this intent had it, or another, is not known"
+	}
 	if d, ok := v.SaidApplied(); ok {
 		return "happened, as said " + decisionText(d.Principal, d.Note, d.DecidedAt)
 	}
@@ -69,6 +72,9 @@ func failedEffect(v writ.Intent) string {
 	}
 	if d, ok := v.SaidNotApplied(); ok {
 		return "did not happen, as said " + decisionText(d.Principal, d.Note, d.DecidedAt)
+	}
+	if last := len(v.Attempts) - 1; last >= 0 && v.Attempts[last].Already {
+		return "did not happen by this intent: it was there already"
 	}
 	return "did not happen: every attempt provably had no effect"
 }

@@ -240,6 +240,9 @@ not on the last one. All other codes there are the words of a tool or of its pro
 names a code of its own has that one in place of ` + "`http_408`, `http_425`, `http_429` or `http_4xx`" + `, with the same effect.
 
 A lookup that was not answered has one of these codes too. It says why, and nothing of the effect.
+
+After any error of a [transactional tool](tools.md#tools-in-writs-own-database) nothing of its effect is kept, whatever the code says
+below: its attempt is ` + "`not_applied`" + `, and there is another one if the tool is ` + "`Retryable`" + ` and the error is not final.
 `
 
 const reasonsIntroduction = `

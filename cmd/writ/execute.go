@@ -45,8 +45,8 @@ command with the same --key waits for it again. --detach returns as soon as the 
 committed.
 
 Exit statuses: 0 completed, 1 infrastructure or not known yet, 2 usage or bad input, 3 refused,
-4 failed and nothing happened, 5 in doubt, 6 waiting for a confirmation, 7 the key names another
-action.
+4 failed and nothing happened, 5 in doubt or contradicted by later evidence, 6 waiting for a
+confirmation, 7 the key names another action.
 
 With -o json the answer is {"intent":…,"receipt":…,"answer":…}, or with --detach the intent. A
 failure is {"error":{"code","message","effect","try_again"},…} with what is known of the intent.`,

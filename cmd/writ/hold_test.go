@@ -63,6 +63,9 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 	var again heldNow
 	r = store.hold(t, "set", "--provider", "bank", "--principal", "ada", "-o", "json")
 	r.document(t, &again)
+	if !strings.Contains(r.stderr, "stood already, set by eve at ") || !strings.Contains(r.stderr, ": they migrate; it stands as it was") {
+		t.Errorf("ada is not told that eve's hold stands: %s", r.stderr)
+	}
 	if r.status != 0 || again.Hold.Principal != "eve" || len(again.InFlight) != 1 || again.InFlight[0].IntentID != row.ID {
 		t.Errorf("status %d, %+v", r.status, again)
 	}
@@ -153,11 +156,12 @@ func TestAHoldWithoutExactlyOneSubjectIsRefused(t *testing.T) {
 		{[]string{"lift", "echo"}, "invalid_hold"},
 		{[]string{"lift", uuid.NewString()}, "hold_not_found"},
 		{[]string{"lift", uuid.NewString(), "--tool", "echo"}, "usage"},
+		{[]string{"lift", uuid.NewString(), uuid.NewString()}, "usage"},
 	} {
 		var f failure
 		r := store.hold(t, append(c.args, "-o", "json")...)
 		r.document(t, &f)
-		if r.status != 2 || string(f.Error.Code) != c.code || f.Error.Effect != "not_applied" {
+		if r.status != 2 || string(f.Error.Code) != c.code || f.Error.Effect == "applied" {
 			t.Errorf("%q: status %d, %+v", c.args, r.status, f.Error)
 		}
 	}

@@ -65,17 +65,29 @@ func writeIntent(w io.Writer, v writ.Intent) {
 	b.add("workflow", v.WorkflowID)
 	b.add("payload", string(v.Payload))
 	b.add("created", moment(v.CreatedAt))
-	b.add("first sent", moment(v.FirstSentAt))
+	b.add(firstSent(v.Generation), moment(v.FirstSentAt))
 	b.add("ended", moment(v.EndedAt))
 	b.add("next", nextText(v.Next))
 	b.add("alert", alertText(v))
 	for _, a := range v.Attempts {
-		b.add(fmt.Sprintf("attempt %d", a.Number), attemptText(a))
+		text := attemptText(a)
+		if v.Generation > 1 {
+			text = fmt.Sprintf("under key %s (generation %d), %s", a.IdempotencyKey, a.Generation, text)
+		}
+		b.add(fmt.Sprintf("attempt %d", a.Number), text)
 	}
 	for _, l := range v.Lookups {
-		b.add(fmt.Sprintf("lookup %d", l.Number), lookupLine(l))
+		b.add(fmt.Sprintf("lookup %d", l.Number), inGeneration(l.Generation, lookupLine(l)))
 	}
 	b.write(w)
+}
+
+// firstSent names the time of the generation's first attempt.
+func firstSent(generation int) string {
+	if generation > 1 {
+		return "first sent under it" // the key that the line above shows
+	}
+	return "first sent"
 }
 
 func nextText(s intent.Step) string {
@@ -92,12 +104,15 @@ func nextText(s intent.Step) string {
 	return text + " (" + s.Reason + ")"
 }
 
-// alertText says what an alert is, and who is to deal with it.
+// alertText says what an alert is, and who is to deal with it; or what an acknowledged one was.
 func alertText(v writ.Intent) string {
-	if v.Alert == "" {
-		return ""
+	switch {
+	case v.Alert != "":
+		return v.Alert + ": see writ doubt"
+	case v.Contradiction != "":
+		return v.Contradiction + ", acknowledged"
 	}
-	return v.Alert + ": see writ doubt"
+	return ""
 }
 
 func lookupLine(l writ.Lookup) string {

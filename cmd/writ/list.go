@@ -146,7 +146,7 @@ func writeIntents(w io.Writer, list []writ.IntentSummary) {
 	fmt.Fprintln(table, "CREATED\tSTATE\tTOOL\tTENANT\tPRINCIPAL\tREQUEST KEY\tATTEMPTS\tNEXT\tREPEATS\tINTENT")
 	for _, v := range list {
 		cells := []string{
-			moment(v.CreatedAt), string(v.State), v.Tool, v.Tenant, v.Principal, string(v.RequestKey), fmt.Sprint(v.Attempts),
+			moment(v.CreatedAt), stateOf(v), v.Tool, v.Tenant, v.Principal, string(v.RequestKey), fmt.Sprint(v.Attempts),
 			upcoming(v), repeated(v), v.ID.String(),
 		}
 		for i, cell := range cells {
@@ -155,6 +155,14 @@ func writeIntents(w io.Writer, list []writ.IntentSummary) {
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	_ = table.Flush() // into memory
+}
+
+// stateOf is the state, and what evidence says against it.
+func stateOf(v writ.IntentSummary) string {
+	if v.Contradiction == "" {
+		return string(v.State)
+	}
+	return string(v.State) + ", " + v.Contradiction
 }
 
 // upcoming is the next step, of an intent that has one.

@@ -20,7 +20,8 @@ import (
 // records is an outbox in a schema of the test's own.
 type records struct {
 	*outbox.Store
-	url string
+	pool *pgxpool.Pool
+	url  string
 }
 
 func newOutbox(t *testing.T) records {
@@ -34,7 +35,7 @@ func newOutbox(t *testing.T) records {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return records{outbox.New(pool), url}
+	return records{outbox.New(pool), pool, url}
 }
 
 // publish records a tool as a worker does.

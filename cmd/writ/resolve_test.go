@@ -92,32 +92,85 @@ func TestARetryThatCouldRepeatTheEffectExits3(t *testing.T) {
 	}
 }
 
+// resolutions writes a file that says not applied of each intent.
+func resolutions(t *testing.T, ids ...intent.ID) (path string) {
+	t.Helper()
+	var text strings.Builder
+	for _, id := range ids {
+		fmt.Fprintf(&text, `{"intent_id":"%s","resolution":"not_applied","note":"not on the statement"}`+"\n", id)
+	}
+	path = filepath.Join(t.TempDir(), "resolutions.jsonl")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestAFileOfResolutionsIsAnsweredLineByLine(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
-	first, second := store.doubtful(t, "order-1"), store.doubtful(t, "order-2")
-	nobody := intent.IntentID("default", "nobody")
-	file := filepath.Join(t.TempDir(), "resolutions.jsonl")
-	var text strings.Builder
-	for _, id := range []intent.ID{first, nobody, second} {
-		fmt.Fprintf(&text, `{"intent_id":"%s","resolution":"not_applied","note":"not on the statement"}`+"\n", id)
+	file := resolutions(t, store.doubtful(t, "order-1"), store.doubtful(t, "order-2"))
+	for _, outcome := range []writ.LineOutcome{writ.LineResolved, writ.LineUnchanged} {
+		var d resolvedDocument
+		r := store.decide(t, "resolve", "--from", file, "--principal", "eve", "-o", "json")
+		r.document(t, &d)
+		if r.status != 0 || d.Counts[outcome] != 2 || len(d.Lines) != 2 || d.Lines[1].State != intent.Failed {
+			t.Errorf("status %d, %+v", r.status, d)
+		}
 	}
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+	text, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
+	r := commandWithInput(t, string(text), "resolve", "--from", "-", "--principal", "bob", "--database-url", store.url, "--temporal-address", "127.0.0.1:1")
+	if r.status != 7 || strings.Count(r.stdout, "not_in_doubt") != 2 || !strings.Contains(r.stderr, "2 of 2 resolutions were not recorded, because of line 1: ") {
+		t.Errorf("somebody else's: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+}
+
+func TestALineAboutNoIntentLeavesTheWholeFileUndone(t *testing.T) {
+	t.Parallel()
+	store := newOutbox(t)
+	first := store.doubtful(t, "order-1")
 	var d resolvedDocument
-	r := store.decide(t, "resolve", "--from", file, "--principal", "eve", "-o", "json")
+	r := store.decide(t, "resolve", "--from", resolutions(t, first, intent.IntentID("default", "nobody")), "-o", "json")
 	r.document(t, &d)
-	if r.status != 2 || d.Counts["resolved"] != 2 || d.Counts["failed"] != 1 || len(d.Lines) != 3 || d.Lines[1].Error == nil || d.Lines[1].Error.Code != "intent_not_found" ||
-		d.Lines[2].State != intent.Failed {
+	if r.status != 2 || d.Counts["not_tried"] != 1 || d.Counts["failed"] != 1 || d.Lines[1].Error == nil || d.Lines[1].Error.Code != "intent_not_found" {
 		t.Errorf("status %d, %+v", r.status, d)
 	}
-	if !strings.Contains(r.stderr, "1 of 3 resolutions were not recorded, the first on line 2") {
+	if !strings.Contains(r.stderr, "2 of 2 resolutions were not recorded, because of line 2: ") {
 		t.Errorf("standard error: %s", r.stderr)
 	}
-	r = commandWithInput(t, text.String(), "resolve", "--from", "-", "--principal", "eve", "--database-url", store.url, "--temporal-address", "127.0.0.1:1")
-	if r.status != 2 || strings.Count(r.stdout, "unchanged") != 2 || !strings.Contains(r.stdout, "intent_not_found") {
-		t.Errorf("again: status %d\n%s", r.status, r.stdout)
+	if row, err := store.Load(t.Context(), first); err != nil || row.State != intent.InDoubt {
+		t.Errorf("the first line was recorded: %s, %v", row.State, err)
+	}
+}
+
+func TestWhatCannotBeReadSaysWhatToNameInstead(t *testing.T) {
+	t.Parallel()
+	id := intent.IntentID("default", "order-1").String()
+	large := filepath.Join(t.TempDir(), "large.json")
+	if err := os.WriteFile(large, make([]byte, intent.MaxInline+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]struct{ says, never string }{
+		"resolve --from none.jsonl": {"name a readable file, or - for standard input", "@"},
+		"resolve --from=":           {"--from is empty", "@"},
+		"resolve":                   {"--from", "@"},
+		"resolve " + id:             {"--applied, --not-applied and --retry", "@"},
+		"resolve " + id + " --applied --result @none":     {"after @", "--from"},
+		"resolve " + id + " --applied --result @" + large: {"give its essence", "reference"},
+		"execute echo --payload @none --principal ada":    {"after @", "--from"},
+		"hold lift one two":                               {"takes one ID", "arg(s)"},
+	} {
+		r := command(t, append(strings.Fields(line), "--database-url", nowhere)...)
+		if r.status != 2 || !strings.Contains(r.stderr, want.says) || strings.Contains(r.stderr, want.never) {
+			t.Errorf("%s: status %d, %s", line, r.status, r.stderr)
+		}
+	}
+	r := commandWithInput(t, "\ufeff{}", "resolve", "--from", "-", "--database-url", nowhere)
+	if r.status != 2 || !strings.Contains(r.stderr, "byte order mark") {
+		t.Errorf("status %d, %s", r.status, r.stderr)
 	}
 }
 
@@ -146,6 +199,11 @@ func TestAFailedIntentIsIssuedAgainAndCancelled(t *testing.T) {
 	r := store.decide(t, "reissue", id, "--principal", "eve", "--note", "funded")
 	if r.status != 0 || !strings.Contains(r.stdout, "issued again") || !strings.Contains(r.stdout, "recorded") || !strings.Contains(r.stdout, ": funded") {
 		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	var begun writ.Intent
+	store.decide(t, "reissue", id, "--principal", "eve", "--note", "funded", "-o", "json").document(t, &begun)
+	if begun.Generation != 2 {
+		t.Errorf("said twice, it was issued again twice: %+v", begun)
 	}
 	r = store.decide(t, "intent", "cancel", id, "--principal", "eve")
 	if r.status != 0 || !strings.Contains(r.stdout, "cancelled") {

@@ -24,7 +24,8 @@ It reads PostgreSQL and does not need Temporal. Once it has seen the intent, it 
 outage of PostgreSQL.
 
 Exit statuses: 0 completed, 1 infrastructure or not known yet, 2 usage or bad input, 3 refused,
-4 failed and nothing happened, 5 in doubt, 6 waiting for a confirmation.`,
+4 failed and nothing happened, 5 in doubt or contradicted by later evidence, 6 waiting for a
+confirmation, 8 cancelled.`,
 		Example: `  writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204
   writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --timeout 5m -o json`,
 		Args: one("ID"),

@@ -59,7 +59,7 @@ func NewDelete(service Service) tools.Tool {
 			return tools.Result{}, tools.NotApplied(err).AsFinal()
 		}
 		if !time.Now().Before(inv.SendBy()) {
-			return tools.Result{}, tools.NotApplied(errors.New("the time of the attempt is over")).WithCode(tools.CodeNotSent)
+			return tools.Result{}, tools.NotApplied(errors.New("the time of the attempt is over")).WithCode(tools.CodeNotSent).AsUncontacted()
 		}
 		who := inv.Context()
 		receipt, err := service.Delete(ctx, Deletion{

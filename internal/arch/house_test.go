@@ -29,16 +29,17 @@ type cellar struct {
 }
 
 var cellars = map[string]cellar{
-	"internal/arch":       {},
-	"internal/invocation": {imports: []string{"intent"}, users: []string{"tools", "activities"}},
-	"internal/killpoint":  {users: []string{"tools", "activities"}},
-	"internal/loopback":   {users: []string{"internal/postgres", "cmd/writ-dev"}},
-	"internal/statedir":   {users: []string{"internal/postgres", "cmd/writ-dev", "cmd/writ-provider"}},
-	"internal/child":      {users: []string{"internal/postgres", "cmd/writ-dev"}},
-	"internal/postgres":   {imports: []string{"internal/child", "internal/loopback", "internal/statedir"}, users: []string{"internal/pgtest", "cmd/writ-dev"}},
-	"internal/pgtest":     {imports: []string{"internal/postgres"}},
-	"internal/otlptest":   {},
-	"internal/intake":     {},
+	"internal/arch":        {},
+	"internal/invocation":  {imports: []string{"intent"}, users: []string{"tools", "activities"}},
+	"internal/jsonpointer": {users: []string{"tools", "."}},
+	"internal/killpoint":   {users: []string{"tools", "activities"}},
+	"internal/loopback":    {users: []string{"internal/postgres", "cmd/writ-dev"}},
+	"internal/statedir":    {users: []string{"internal/postgres", "cmd/writ-dev", "cmd/writ-provider"}},
+	"internal/child":       {users: []string{"internal/postgres", "cmd/writ-dev"}},
+	"internal/postgres":    {imports: []string{"internal/child", "internal/loopback", "internal/statedir"}, users: []string{"internal/pgtest", "cmd/writ-dev"}},
+	"internal/pgtest":      {imports: []string{"internal/postgres"}},
+	"internal/otlptest":    {},
+	"internal/intake":      {},
 	// The judge of the others shares no code with them.
 	"internal/sandbox": {users: []string{"cmd/writ-provider", "cmd/writ-dev"}},
 }

@@ -211,12 +211,15 @@ END $$;
 -- An effect in this database commits with the receipt of its intent, or not at all: whoever
 -- commits the transaction of a tool before the engine has ended it finds this at the COMMIT.
 CREATE FUNCTION writ_demand_receipt() RETURNS trigger
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    sealed boolean;
 BEGIN
-    IF NOT EXISTS (
-        SELECT FROM receipts r JOIN intents i ON i.id = r.intent_id AND i.generation = r.generation
-        WHERE r.intent_id = NEW.intent_id AND r.number = 0 AND i.state = 'completed')
-    THEN
+    -- In the schema of the attempt, wherever the session that commits looks for its tables.
+    EXECUTE format('SELECT EXISTS (
+        SELECT FROM %1$I.receipts r JOIN %1$I.intents i ON i.id = r.intent_id AND i.generation = r.generation
+        WHERE r.intent_id = $1 AND r.number = 0 AND i.state = ''completed'')', TG_TABLE_SCHEMA) INTO sealed USING NEW.intent_id;
+    IF NOT sealed THEN
         RAISE EXCEPTION 'writ: the effect of intent % would be committed without its receipt', NEW.intent_id
             USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'receipt_demanded';
     END IF;

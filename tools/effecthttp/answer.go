@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"writ/internal/jsonpointer"
 	"writ/tools"
 )
 
@@ -71,7 +72,7 @@ func (c *Client) answer(resp *http.Response, req Request) (Response, error) {
 	if resp.StatusCode <= 299 {
 		return Response{
 			Status: resp.StatusCode, Header: resp.Header, Body: body, Truncated: !whole,
-			EffectID: nameIn(body, req.EffectID),
+			EffectID: jsonpointer.Text(body, req.EffectID),
 		}, nil
 	}
 	f := c.failure(resp, parseProblem(body), req)

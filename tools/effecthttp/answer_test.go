@@ -232,7 +232,7 @@ func TestAResultIsWhatItSaysItIs(t *testing.T) {
 func TestAClientOrRequestThatCannotBeMeantIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{
-		"", "127.0.0.1:80", "ftp://provider", "http://", "http://provider?x=1", "http://provider#x", "http://[", "/v1",
+		"", "127.0.0.1:80", "ftp://provider", "http://", "http://provider?x=1", "http://provider#x", "http://[", "/v1", "http://provider?",
 		"http://me:secret@provider", "http://secret@provider", "http://me:secret@provider:x", "http://me:secret/1@provider",
 		"http://me:secret%zz@provider", "http://me:%secret@provider", "http://me:secret @provider", "http:/me:secret@provider",
 		"me:secret@provider", "ftp://secret@provider", "http://provider?key=secret", "http://provider#secret", "http://[secret",

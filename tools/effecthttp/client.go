@@ -1,7 +1,6 @@
 package effecthttp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"go.opentelemetry.io/otel/propagation"
 
 	"writ/tools"
 )
@@ -35,7 +32,8 @@ type Config struct {
 	// BaseURL is the provider's address, http or https, such as
 	// "https://api.example.com/v2". Required.
 	BaseURL string
-	// Header is sent with every request: credentials, an API version. Optional.
+	// Header is sent with every request: credentials, an API version. It must not hold what
+	// follows from each request: Host, Content-Length, Transfer-Encoding, Trailer. Optional.
 	Header http.Header
 	// Transport holds proxies, certificates and timeouts. It is copied, restricted to
 	// HTTP/1.1 and to the dialers that take a context. Optional.
@@ -56,6 +54,9 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("effecthttp: base URL: %w", err)
 	}
+	if err := checkHeader(cfg.Header); err != nil {
+		return nil, fmt.Errorf("effecthttp: header: %w", err)
+	}
 	via, err := newTransports(cfg.Transport)
 	if err != nil {
 		return nil, fmt.Errorf("effecthttp: %w", err)
@@ -75,7 +76,7 @@ func parseBase(given string) (*url.URL, error) {
 		return nil, errors.New("want http://host or https://host")
 	case base.User != nil:
 		return nil, errors.New("it holds credentials; put them into Config.Header")
-	case base.RawQuery != "" || base.Fragment != "":
+	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "":
 		return nil, errors.New("want no query and no fragment")
 	}
 	return base, nil
@@ -85,21 +86,23 @@ func parseBase(given string) (*url.URL, error) {
 type Request struct {
 	// Method is the HTTP method. Default POST.
 	Method string
-	// Path is put after the base URL. It starts with "/" and may have a query.
+	// Path is put after the base URL. It starts with "/" and may have a query; what comes from
+	// a payload must be escaped.
 	Path string
 	// Body is sent as it is.
 	Body []byte
 	// ContentType of Body. Default application/json.
 	ContentType string
 	// KeyHeader names the header that carries the idempotency key. Default
-	// Idempotency-Key; [NoKey] for none.
+	// Idempotency-Key; [NoKey] for none. A header that means something else, or that is taken
+	// away on the way, such as Host or Connection, is refused.
 	KeyHeader string
 	// ReferenceHeader names the header in which the idempotency key is sent as the client's
 	// own name of the effect, to a provider that does not look at keys and can be asked by
 	// that name. Default none.
 	ReferenceHeader string
 	// EffectID is where the answer names the effect, as a JSON Pointer (RFC 6901) such as
-	// "/id" to text or a number. Default none. Two names under one key show that the effect
+	// "/id" to text or a number; an answer that names none is an answer all the same. Default none. Two names under one key show that the effect
 	// happened twice.
 	EffectID string
 	// InProgress lists the codes of a 409 that say that an earlier request with the key is
@@ -120,10 +123,10 @@ func (c *Client) Do(ctx context.Context, inv tools.Invocation, req Request) (Res
 	gate := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: p.attach})
 	sent, via, err := c.build(gate, inv, req, p.body)
 	if err != nil {
-		return Response{}, tools.NotApplied(fmt.Errorf("make the request: %w", err)).WithCode(codeInvalidRequest).AsFinal()
+		return Response{}, tools.NotApplied(fmt.Errorf("make the request: %w", err)).WithCode(codeInvalidRequest).AsUncontacted().AsFinal()
 	}
 	if passed(c.now(), p.sendBy) { // spares the connection; what counts is the check at the first byte
-		return Response{}, tools.NotApplied(errTooLate).WithCode(codeNotSent)
+		return Response{}, tools.NotApplied(errTooLate).WithCode(codeNotSent).AsUncontacted()
 	}
 	// RoundTrip and not http.Client: it neither follows redirects nor keeps cookies.
 	resp, err := via.RoundTrip(sent)
@@ -132,49 +135,6 @@ func (c *Client) Do(ctx context.Context, inv tools.Invocation, req Request) (Res
 	}
 	defer resp.Body.Close()
 	return c.answer(resp, req)
-}
-
-// build makes the request and chooses its transport.
-func (c *Client) build(ctx context.Context, inv tools.Invocation, req Request, body *countedBody) (*http.Request, *http.Transport, error) {
-	if !strings.HasPrefix(req.Path, "/") {
-		return nil, nil, fmt.Errorf("the path %q does not start with /", req.Path)
-	}
-	method := req.Method
-	if method == "" {
-		method = http.MethodPost
-	}
-	sent, err := http.NewRequestWithContext(ctx, method, c.base.String()+req.Path, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(req.Body) > 0 {
-		sent.Body, sent.ContentLength = body, int64(len(req.Body))
-	}
-	// net/http's Transport sends a request again when a reused connection breaks, if it can
-	// rewind the body and the method is idempotent or there is an Idempotency-Key header
-	// (Request.isReplayable, https://go.dev/issue/19943). There is no GetBody here, so it
-	// cannot; for a request without a body the permit refuses the second write.
-	for name, values := range c.header {
-		sent.Header[http.CanonicalHeaderKey(name)] = values
-	}
-	sent.Header.Set("User-Agent", userAgent)
-	sent.Header.Set("Content-Type", "application/json")
-	if req.ContentType != "" {
-		sent.Header.Set("Content-Type", req.ContentType)
-	}
-	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(sent.Header))
-	keyHeader := cmp.Or(req.KeyHeader, DefaultKeyHeader)
-	if inv.IdempotencyKey() == "" && (keyHeader != NoKey || req.ReferenceHeader != "") {
-		return nil, nil, errors.New("the invocation has no idempotency key")
-	}
-	if req.ReferenceHeader != "" {
-		sent.Header.Set(req.ReferenceHeader, inv.IdempotencyKey())
-	}
-	if keyHeader == NoKey {
-		return sent, c.via.fresh, nil
-	}
-	sent.Header.Set(keyHeader, inv.IdempotencyKey())
-	return sent, c.via.reusing, nil
 }
 
 // readBody reads what is kept of an answer. whole is false if the body broke off or is

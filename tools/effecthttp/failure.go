@@ -30,9 +30,9 @@ func transportFailure(ctx context.Context, p *permit, err error) *tools.Failure 
 		return tools.Unknown(err).WithCode(lostCode(err))
 	}
 	if p.tooLate() || ctx.Err() != nil {
-		return tools.NotApplied(err).WithCode(codeNotSent)
+		return tools.NotApplied(err).WithCode(codeNotSent).AsUncontacted()
 	}
-	return tools.NotApplied(err).WithCode(connectCode(err))
+	return tools.NotApplied(err).WithCode(connectCode(err)).AsUnanswered()
 }
 
 // lostCode names why the answer to a request that may have been sent did not come.

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
-
-	"go.opentelemetry.io/otel/propagation"
 
 	"writ/tools"
 )
@@ -35,7 +32,7 @@ func (c *Client) Lookup(ctx context.Context, inq tools.Inquiry, path string) (Re
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	asked, err := c.buildLookup(ctx, path)
+	asked, err := c.newRequest(ctx, http.MethodGet, path)
 	if err != nil {
 		return Response{}, tools.Unknown(fmt.Errorf("make the lookup: %w", err)).WithCode(codeInvalidRequest)
 	}
@@ -46,22 +43,6 @@ func (c *Client) Lookup(ctx context.Context, inq tools.Inquiry, path string) (Re
 	}
 	defer resp.Body.Close()
 	return c.lookedUp(resp)
-}
-
-func (c *Client) buildLookup(ctx context.Context, path string) (*http.Request, error) {
-	if !strings.HasPrefix(path, "/") {
-		return nil, fmt.Errorf("the path %q does not start with /", path)
-	}
-	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.String()+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	for name, values := range c.header {
-		asked.Header[http.CanonicalHeaderKey(name)] = values
-	}
-	asked.Header.Set("User-Agent", userAgent)
-	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(asked.Header))
-	return asked, nil
 }
 
 // lookedUp turns the answer to a lookup into a response, or says why it tells nothing.

@@ -112,11 +112,12 @@ func TestAnAnswerNamesItsEffectWhereTheRequestSays(t *testing.T) {
 		{"/id", `{"id":true}`, ""},
 		{"/data/1/id", `{"data":[{"id":"eff_2"}]}`, ""},
 		{"/data/-1/id", `{"data":[{"id":"eff_2"}]}`, ""},
+		{"/data/00/id", `{"data":[{"id":"eff_2"}]}`, ""},
+		{"/data/+0/id", `{"data":[{"id":"eff_2"}]}`, ""},
 		{"/id", `{"id":"eff_1"`, ""},
 		{"/id", `{}`, ""},
 		{"/id", ``, ""},
 		{"", `{"id":"eff_1"}`, ""},
-		{"id", `{"id":"eff_1"}`, ""},
 	} {
 		server, _ := serve(t, refusing(http.StatusCreated, c.body, "Content-Type", "application/json"))
 		answer, err := newClient(t, Config{BaseURL: server.URL}).Do(t.Context(), newInvocation(), Request{Path: "/", EffectID: c.pointer})
