@@ -4,8 +4,8 @@
 //
 //	go run ./build/mutants [-run REGEXP] [-list]
 //
-// A test that panics or does not end within a minute has caught nothing, because it may do so for
-// many reasons, unless the table says why it cannot fail by what it says itself.
+// A test that panics or does not end within a minute has caught nothing: it may do so for many
+// reasons, and must say itself what is wrong.
 //
 // -run chooses mutants by name. The exit status is 0 if every chosen mutant was caught, 1 if
 // one survived or a test fails without any, 2 on wrong usage.

@@ -16,9 +16,6 @@ type mutant struct {
 	file, old, broken string
 	// dir is the folder of the package, and test the name of the test in it that must fail.
 	dir, test string
-	// halts is why the test can only panic, or hang until its time is over, where it notices the
-	// mutant; empty for a test that must fail by what it says itself.
-	halts string
 }
 
 // apply returns the changed text of the file.
