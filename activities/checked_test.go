@@ -31,6 +31,7 @@ func TestACheckChangesNothingButTheCodeOfAnAppliedAttempt(t *testing.T) {
 		"the check does not end":   {hang, soon, intent.Applied, "", CodeInvalidOutput, "it could not be checked in time"},
 		"nor for one that is late": {hang, over, intent.Applied, "", CodeInvalidOutput, "it could not be checked in time"},
 		"it was cut":               {bad, time.Time{}, intent.Applied, CodeResultCut, CodeResultCut, ""},
+		"it broke off":             {bad, time.Time{}, intent.Applied, CodeResultBroken, CodeResultBroken, ""},
 		"nothing was applied":      {bad, time.Time{}, intent.NotApplied, "card_declined", "card_declined", ""},
 		"nobody knows":             {bad, time.Time{}, intent.Unknown, CodePanic, CodePanic, ""},
 	} {

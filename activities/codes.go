@@ -26,6 +26,8 @@ const (
 	CodeResultLost = "result_lost"
 	// CodeResultCut: the effect happened, and only the beginning of the answer is kept.
 	CodeResultCut = "result_cut"
+	// CodeResultBroken: the effect happened, and only the beginning of the answer arrived.
+	CodeResultBroken = "result_broken"
 )
 
 // AttemptCodes returns the table of those codes.
@@ -37,6 +39,8 @@ func AttemptCodes() []tools.AttemptCode {
 			Meaning: "The effect happened, and of its large answer only size and digest are kept, because the database did not answer in time."},
 		{Code: CodeResultCut, Outcome: intent.Applied,
 			Meaning: "The effect happened, and of its answer only the beginning is kept, with the size and digest of all of it."},
+		{Code: CodeResultBroken, Outcome: intent.Applied,
+			Meaning: "The effect happened, and only the beginning of its answer arrived, which is what is kept; size and digest are those of the beginning."},
 	}
 }
 

@@ -18,7 +18,7 @@ const checkTimeout = 2 * time.Second
 // answer; and since evidence must be recorded within the lease, it waits for at most half
 // of what is left of it; of an answer that came later, for checkTimeout.
 func (r run) checked(ev outbox.Evidence) outbox.Evidence {
-	if r.check == nil || ev.Outcome != intent.Applied || ev.Code == CodeResultCut {
+	if r.check == nil || ev.Outcome != intent.Applied || ev.Code == CodeResultCut || ev.Code == CodeResultBroken {
 		return ev
 	}
 	wait := checkTimeout

@@ -88,3 +88,24 @@ func TestAPayloadThatWasTakenIsNotCheckedAgain(t *testing.T) {
 		t.Errorf("%+v after %v", p, steps)
 	}
 }
+
+func TestAnAnswerThatBrokeOffIsKeptAndSaidToBeBroken(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{"some of it": `{"id":`, "nothing of it": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := hosting(t, keyed(), func() (tools.Result, error) {
+				return tools.Result{MediaType: tools.MediaTypeBinary, Body: []byte(body), Broken: true}, nil
+			})
+			in := ask("payments.capture")
+			p, _ := b.drive(t, in)
+			attempt := b.row(t, in).Attempts[0]
+			if p.State != intent.Completed || attempt.Outcome != intent.Applied || attempt.Code != activities.CodeResultBroken || attempt.Message == "" {
+				t.Errorf("%s, attempt %+v", p.State, attempt)
+			}
+			if _, kept, err := b.result(t, in.IntentID); err != nil || string(kept) != body {
+				t.Errorf("kept %q, %v", kept, err)
+			}
+		})
+	}
+}

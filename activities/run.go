@@ -106,6 +106,9 @@ func (r run) evidenceOf(call func() (tools.Result, error)) (ev outbox.Evidence) 
 		return ev
 	}
 	ev.Outcome, ev.EffectID = intent.Applied, storable(result.EffectID, maxEffectID)
+	if result.Broken {
+		ev.Code, ev.Message = CodeResultBroken, "the provider's answer broke off, or is larger than what is read of it; what arrived is kept"
+	}
 	if len(result.Body) > 0 {
 		r.keep(&ev, result)
 	}

@@ -201,6 +201,9 @@ func (m *matrixPoint) misanswered(t *testing.T, c cell, got writ.Intent, effects
 		want = doneAnswer
 	case len(effects) == 1 && c.keepsHalf():
 		want = string(effects[0].Answer.Body[:len(effects[0].Answer.Body)/2])
+		if end.Answer == nil || end.Answer.Problem == "" {
+			wrong = append(wrong, "nobody is told that the answer broke off")
+		}
 	case len(effects) == 1:
 		want = string(effects[0].Answer.Body)
 		named[effects[0].EffectID] = true

@@ -39,6 +39,9 @@ type Result struct {
 	MediaType string
 	// Body is the answer. Any bytes are kept, also what is not JSON.
 	Body []byte
+	// Broken says that Body is only the beginning of what the provider answered: the effect
+	// happened, and the attempt has the code result_broken.
+	Broken bool
 	// EffectID is the provider's own name of the effect, at most 255 bytes of text. Optional;
 	// two different ones show that an effect happened twice.
 	EffectID string

@@ -40,7 +40,7 @@ func (r Response) Result() (tools.Result, error) {
 	if err != nil || r.Truncated || isJSON && !(json.Valid(r.Body) && utf8.Valid(r.Body)) {
 		mediaType = tools.MediaTypeBinary
 	}
-	return tools.Result{MediaType: mediaType, Body: r.Body, EffectID: r.EffectID}, nil
+	return tools.Result{MediaType: mediaType, Body: r.Body, Broken: r.Truncated, EffectID: r.EffectID}, nil
 }
 
 // CodeKeyInUse is the code of a 409 that speaks of an earlier request with the same key

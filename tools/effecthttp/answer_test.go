@@ -191,7 +191,7 @@ func TestASuccessThatBreaksOffIsStillASuccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, _ := resp.Result()
-	if !resp.Truncated || result.MediaType != "application/octet-stream" || string(result.Body) != `{"id":` {
+	if !resp.Truncated || !result.Broken || result.MediaType != "application/octet-stream" || string(result.Body) != `{"id":` {
 		t.Errorf("the answer is %+v", resp)
 	}
 }
