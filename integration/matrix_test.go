@@ -257,7 +257,7 @@ func TestEveryClassEndsAsItPromisesWhereverItsWorkerIsKilledAndWhateverIsAnswere
 	for _, point := range matrixPoints {
 		slots <- struct{}{}
 		all.Go(func() {
-			t.Run(string(point), func(t *testing.T) { newMatrixPoint(t, point).test(t) })
+			t.Run(string(point), func(t *testing.T) { meetAt(t, point) })
 			<-slots
 		})
 	}

@@ -46,7 +46,20 @@ func newMatrixPoint(t *testing.T, point killpoint.Point) *matrixPoint {
 	return m
 }
 
-func (m *matrixPoint) test(t *testing.T) {
+// meetAt tests the cells of a point, on a busy machine in another world once or twice more.
+func meetAt(t *testing.T, point killpoint.Point) {
+	const tries = 3
+	for range tries {
+		if newMatrixPoint(t, point).test(t) {
+			return
+		}
+	}
+	t.Errorf("the cells did not meet in time in any of %d tries", tries)
+}
+
+// test runs the cells and judges their ends. It returns false, and shows nothing, if the machine
+// was too busy for the cells to meet before the first of their attempts was over.
+func (m *matrixPoint) test(t *testing.T) (met bool) {
 	trap := newAmbush(t, m.point)
 	doomed := m.startMatrixWorker(t, trap.environment()...)
 	began := time.Now()
@@ -58,15 +71,18 @@ func (m *matrixPoint) test(t *testing.T) {
 		if m.point == killpoint.DuringCall {
 			m.provider.await(t, sandbox.StateHanging, len(m.cells)) // what acts before it hangs has acted
 		}
-		if met := time.Since(began); met > matrixTimeout {
-			t.Errorf("the cells took %s to meet, which is longer than an attempt may last, so some were not at the point when the worker died", met)
-		}
+		took := time.Since(began)
 		doomed.kill()
+		if took > matrixTimeout {
+			progress("fault matrix: %d cells at %s took %.0f s to meet, longer than an attempt may last", len(m.cells), m.point, took.Seconds())
+			return false
+		}
 		m.startMatrixWorker(t)
 		m.awaitRest(t, submitted)
 	}
 	progress("fault matrix: %d cells at %s rest after %.0f s", len(m.cells), m.point, time.Since(began).Seconds())
 	m.judgeAll(t)
+	return true
 }
 
 // startMatrixWorker starts this test program as a worker.
