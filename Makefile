@@ -65,7 +65,7 @@ test-integration: build ## the black-box tests of real processes
 	@go test -v -count=1 -timeout 60m $(TEST_FLAGS) ./integration
 
 .PHONY: mutants
-mutants: ## break the protocol in a copy, one line at a time, and demand that the test for it fails (five minutes)
+mutants: ## break the protocol in a copy, one breakage at a time, and demand that the test for it fails (five minutes)
 	@echo '== mutants of the protocol: each must be caught by the one test that is named for it'
 	@go run ./build/mutants $(MUTANT_FLAGS)
 

@@ -172,7 +172,7 @@ func mayNotContinue(tool tools.Registered, row outbox.Row) error {
 	if row.Admits(tool.Digest, tool.Spec.Rules()) {
 		return nil
 	}
-	return fmt.Errorf("the tool %s behaves otherwise here than the intent's earlier attempts were sent under (class, provider or key window); start a worker that has it as it was", row.Tool)
+	return fmt.Errorf("the tool %s behaves otherwise here than the intent's earlier attempts were sent under (class, provider, key window or lookup); start a worker that has it as it was", row.Tool)
 }
 
 // decideOpen asks policy about an intent of which something was sent. A policy that gives no
@@ -292,15 +292,16 @@ func (a *Activities) journal(ctx context.Context, in JournalInput) (Progress, er
 	}
 	a.alarm(row)
 	if row.Next().Kind == intent.Renew {
-		if row, err = a.store.Renew(ctx, renewal(row)); err != nil {
+		if row, err = a.store.Renew(ctx, Renewal(row)); err != nil {
 			return Progress{}, err
 		}
 	}
 	return progressOf(row), nil
 }
 
-// renewal is the next generation of the row.
-func renewal(row outbox.Row) outbox.Renewal {
+// Renewal is the next generation of the row: the key that its tenant, tool, request key and
+// number derive, and the commitment over it.
+func Renewal(row outbox.Row) outbox.Renewal {
 	generation := row.Generation + 1
 	key := intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, generation)
 	return outbox.Renewal{

@@ -143,8 +143,11 @@ func TestTheReceiptOfAnEarlierGenerationIsAmendedWhenItsEffectShowsAfterAll(t *t
 		r.State != intent.Failed || r.KeyDigest != first.KeyDigest || r.Commitment != first.Commitment || !r.EndedAt.Equal(first.EndedAt) {
 		t.Errorf("the amendment is %+v, %v", r, err)
 	}
-	// The second one was not sent yet, and never is.
-	if p, _ := b.drive(t, activities.Input{IntentID: in.IntentID}); p.State != intent.Completed || b.receipt(t, in).Generation != 2 {
-		t.Errorf("%+v", p)
+	if row := b.row(t, in); row.Alert != intent.ReasonAppliedAfterAll {
+		t.Errorf("the alert is %q", row.Alert)
+	}
+	// The second one was not sent yet, and never is; and the alert stays.
+	if p, _ := b.drive(t, activities.Input{IntentID: in.IntentID}); p.State != intent.Completed || b.receipt(t, in).Generation != 2 || b.row(t, in).Alert != intent.ReasonAppliedAfterAll {
+		t.Errorf("%+v, alert %q", p, b.row(t, in).Alert)
 	}
 }

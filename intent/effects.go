@@ -82,6 +82,27 @@ func OpenAttempts(r Record) []int {
 	return open
 }
 
+// AppliedUnder reports whether something shows that the effect happened under the key of the
+// generation: an attempt, a lookup, or a provider that says of a later attempt that it was
+// there already.
+func AppliedUnder(r Record, generation int) bool {
+	for _, l := range r.Lookups {
+		if l.Generation == generation && l.Finding == Found {
+			return true
+		}
+	}
+	uncertain := false
+	for _, a := range r.Attempts {
+		switch {
+		case a.Generation == generation && a.Outcome == Applied, uncertain && a.Already:
+			return true
+		case a.Generation == generation && a.Outcome != NotApplied:
+			uncertain = r.Rules.Class.leavesDoubt()
+		}
+	}
+	return false
+}
+
 // Contradiction returns what the evidence says against the end of an intent that ended, as
 // one of the Reason constants; empty if it says nothing against it. Nothing speaks against
 // the end of a read, which has no effect.

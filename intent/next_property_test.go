@@ -39,7 +39,10 @@ func shownHarmless(r intent.Record, a intent.Attempt) bool {
 	})
 	absent := slices.ContainsFunc(r.Lookups, func(l intent.Lookup) bool {
 		trusted := a.LeaseUntil.Add(r.Rules.SettleDelay)
-		return l.Generation == a.Generation && l.Finding == intent.Absent && !l.AskedAt.Before(trusted)
+		atWork := slices.ContainsFunc(r.Attempts, func(b intent.Attempt) bool {
+			return b.InProgress && b.Outcome == intent.NotApplied && b.Generation == a.Generation && (b.Number > l.Attempts || b.EvidenceAt.After(l.AskedAt))
+		})
+		return l.Generation == a.Generation && l.Attempts >= a.Number && l.Finding == intent.Absent && !l.AskedAt.Before(trusted) && !atWork
 	})
 	stored := r.Rules.ReplaysErrors && slices.ContainsFunc(r.Attempts, func(b intent.Attempt) bool {
 		return b.Generation == a.Generation && b.Stored && b.Outcome == intent.NotApplied

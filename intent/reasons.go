@@ -33,7 +33,7 @@ var reasonRows = []ReasonRow{
 	{ReasonResolvedApplied, "An operator said that the effect happened: the intent is completed."},
 	{ReasonResolvedNotApplied, "An operator said that the effect did not happen: the intent failed."},
 	{ReasonPerformedTwice, "The effect happened more than once: the provider broke its contract. Somebody has to look."},
-	{ReasonMaybeTwice, "The effect happened, and an attempt under another key may have had it once more. Somebody has to look."},
+	{ReasonMaybeTwice, "The effect happened, and an attempt under another key, or of a tool whose provider looks at none, may have had it once more. Somebody has to look."},
 	{ReasonFinalFailure, "The last attempt had no effect, and another one cannot help: the intent failed."},
 	{ReasonBudgetSpent, "All allowed attempts were made: the intent failed if each provably had no effect, else it is in doubt."},
 	{ReasonLookupsSpent, "All allowed lookups were made, and none says what happened."},

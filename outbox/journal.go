@@ -3,7 +3,6 @@ package outbox
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -75,7 +74,7 @@ func learnt(ctx context.Context, tx pgx.Tx, before Row, seal Seal) (Row, error) 
 	if row, err = noteFact(ctx, tx, row); err != nil {
 		return row, err
 	}
-	if err := amendEarlier(ctx, tx, before, row, seal); err != nil {
+	if row, err = amendEarlier(ctx, tx, before, row, seal); err != nil {
 		return row, err
 	}
 	against := intent.Contradiction(row.Record())
@@ -86,36 +85,35 @@ func learnt(ctx context.Context, tx pgx.Tx, before Row, seal Seal) (Row, error) 
 }
 
 // amendEarlier amends the receipts of earlier generations, which say that nothing happened
-// under their keys, if it is known now that something did.
-func amendEarlier(ctx context.Context, tx pgx.Tx, before, row Row, seal Seal) error {
+// under their keys, if it is known now that something did, and raises the alert: somebody was
+// told so, and let the intent go on.
+func amendEarlier(ctx context.Context, tx pgx.Tx, before, row Row, seal Seal) (Row, error) {
 	for g := 1; g < row.Generation; g++ {
-		if !row.appliedUnder(g) || before.appliedUnder(g) {
+		if !intent.AppliedUnder(row.Record(), g) || intent.AppliedUnder(before.Record(), g) {
 			continue
 		}
 		earlier := row
 		earlier.Generation, earlier.State = g, intent.Failed
 		err := tx.QueryRow(ctx, `SELECT count(*) FROM receipts WHERE intent_id = $1 AND generation = $2`, row.ID[:], g).Scan(&earlier.Amendment)
 		if err != nil {
-			return err
+			return row, err
 		}
 		if earlier.Amendment == 0 {
 			continue // a key that was replaced by itself has no receipt of its own
 		}
 		if err := flushed(ctx, tx); err != nil {
-			return err
+			return row, err
 		}
+		const raise = `UPDATE intents SET version = version + 1, alert = $2 WHERE id = $1 RETURNING version`
+		if err := tx.QueryRow(ctx, raise, row.ID[:], intent.ReasonAppliedAfterAll).Scan(&row.Version); err != nil {
+			return row, err
+		}
+		row.Alert, row.Raised = intent.ReasonAppliedAfterAll, true
 		if err := seal(ctx, tx, earlier, intent.ReasonAppliedAfterAll, nil); err != nil {
-			return err
+			return row, err
 		}
 	}
-	return nil
-}
-
-// appliedUnder reports whether the effect is known to have happened under the key of the
-// generation.
-func (r Row) appliedUnder(generation int) bool {
-	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Generation == generation && a.Outcome == intent.Applied }) ||
-		slices.ContainsFunc(r.Lookups, func(l Lookup) bool { return l.Generation == generation && l.Finding == intent.Found })
+	return row, nil
 }
 
 // flushed makes a relaxed transaction one that is on disk when it is committed: an amendment
@@ -237,8 +235,8 @@ type Refusal struct {
 }
 
 // Refuse ends an intent that policy, or the end of its wait for a person, stopped before its
-// first claim. On a row that was
-// claimed, that ended or that has another version, it changes nothing.
+// first claim. On a row that was claimed, that ended or that has another version, it changes
+// nothing.
 func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
