@@ -218,10 +218,21 @@ func (s *Store) HoldsOn(ctx context.Context, row Row) ([]Hold, error) {
 	return s.holds(ctx, query, row.Tenant, row.Tool, row.Rules.Provider)
 }
 
+// heldUntil is the time before which no claim of intent i may be granted, by the holds that
+// stand; NULL: none does. A person's hold has no end, so whoever waits for it looks again
+// after a minute. It stands in the statements themselves, because PostgreSQL plans the body of
+// a function anew for each of them.
+const heldUntil = `
+	(SELECT max(CASE WHEN h.automatic THEN h.probe_at ELSE writ_now() + interval '1 minute' END) FROM holds h
+		WHERE h.lifted_at IS NULL AND (h.scope, h.name) IN (('tenant', i.tenant), ('tool', i.tool), ('provider', i.rules->>'provider')))`
+
 // Held reports whether a hold stops what has no row yet. Reads that a caller waits for run
 // without a claim; while one stands they get a row and wait like all others.
 func (s *Store) Held(ctx context.Context, tenant, tool, provider string) (held bool, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT writ_held_until($1, $2, $3) IS NOT NULL`, tenant, tool, provider).Scan(&held)
+	const query = `
+		SELECT ` + heldUntil + ` IS NOT NULL
+		FROM (SELECT $1::text AS tenant, $2::text AS tool, jsonb_build_object('provider', $3::text) AS rules) i`
+	err = s.pool.QueryRow(ctx, query, tenant, tool, provider).Scan(&held)
 	return held, DatabaseError(err)
 }
 

@@ -35,7 +35,7 @@ func (s *Store) TakeStalled(ctx context.Context, limit int) ([]Stalled, error) {
 			SELECT id FROM intents WHERE due_at <= (SELECT writ_now())
 			ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 		UPDATE intents i SET due_at = writ_now() +
-			CASE WHEN writ_held_until(i.tenant, i.tool, i.rules->>'provider') > writ_now() THEN $3::interval ELSE $2::interval END
+			CASE WHEN ` + heldUntil + ` > writ_now() THEN $3::interval ELSE $2::interval END
 		FROM overdue WHERE i.id = overdue.id
 		RETURNING i.id, i.tool, i.tenant, i.request_key, i.task_queue, i.traceparent`
 	var list []Stalled

@@ -86,7 +86,7 @@ const intentColumns = `
 	i.id, i.tenant, i.request_key, i.principal, i.tool, i.task_queue, i.state, i.version, i.generation, i.idempotency_key,
 	i.effect_context, i.decision, i.salt, i.fingerprint, i.spec_digest, i.commitment, i.rules, i.traceparent,
 	i.created_at, i.first_sent_at, i.due_at, i.ended_at, i.suspected_duplicate_of, i.confirm_by,
-	i.revoked_at, i.revoked_after, i.revocation, i.alert, writ_held_until(i.tenant, i.tool, i.rules->>'provider'),` + factColumns
+	i.revoked_at, i.revoked_after, i.revocation, i.alert,` + heldUntil + `,` + factColumns
 
 const attemptColumns = `
 	a.number, a.generation, a.token, a.worker, a.claimed_at, a.lease_until, a.send_by, a.outcome, a.evidence_at,

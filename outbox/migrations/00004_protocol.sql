@@ -109,15 +109,7 @@ CREATE TABLE breakers (
     since    timestamptz NOT NULL
 );
 
--- The time before which no claim may be granted, by the holds that stand; NULL: none does.
--- A person's hold has no end, so whoever waits for it looks again after a minute.
 -- +goose StatementBegin
-CREATE FUNCTION writ_held_until(tenant text, tool text, provider text) RETURNS timestamptz
-LANGUAGE sql STABLE AS $$
-    SELECT max(CASE WHEN h.automatic THEN h.probe_at ELSE writ_now() + interval '1 minute' END) FROM holds h
-    WHERE h.lifted_at IS NULL AND (h.scope, h.name) IN (('tenant', $1), ('tool', $2), ('provider', $3))
-$$;
-
 -- The advisory lock of a hold's subject in this installation. Claims take it shared, and
 -- whoever sets a hold exclusively.
 CREATE FUNCTION writ_hold_lock(scope text, name text) RETURNS bigint
@@ -260,7 +252,7 @@ ALTER TABLE intents
     ADD CONSTRAINT intents_state_check
         CHECK (state IN ('awaiting_confirmation', 'recorded', 'invoking', 'in_doubt', 'completed', 'failed', 'refused')),
     ADD CONSTRAINT intents_check CHECK ((state IN ('completed', 'failed', 'refused')) = (ended_at IS NOT NULL));
-DROP FUNCTION writ_held_until, writ_hold_lock, writ_guard_lookup, writ_demand_receipt;
+DROP FUNCTION writ_hold_lock, writ_guard_lookup, writ_demand_receipt;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION writ_guard_intent() RETURNS trigger
 LANGUAGE plpgsql AS $$
