@@ -36,8 +36,8 @@ func (r Record) effects() int {
 
 // another reports whether an attempt is open although an effect is known, and is not known to
 // have had that one: it went under another key, or its provider looks at none.
-func (r Record) another() bool {
-	for _, n := range OpenAttempts(r) {
+func (r Record) another(open []int) bool {
+	for _, n := range open {
 		if !r.covered(&r.Attempts[n-1]) {
 			return true
 		}
@@ -68,19 +68,7 @@ func (r Record) covered(a *Attempt) bool {
 // OpenAttempts returns the numbers of the attempts that may have had an effect which nobody
 // knows of: without a certain answer, and not shown by a lookup, a stored answer or a person
 // to have had none. Attempts are numbered from 1 without gaps.
-func OpenAttempts(r Record) []int {
-	if !r.Rules.Class.leavesDoubt() {
-		return nil
-	}
-	var open []int
-	for i := range r.Attempts {
-		a := &r.Attempts[i]
-		if a.Outcome != Applied && a.Outcome != NotApplied && r.clears(a) == notCleared {
-			open = append(open, i+1)
-		}
-	}
-	return open
-}
+func OpenAttempts(r Record) []int { return r.survey().openAttempts }
 
 // AppliedUnder reports whether something shows that the effect happened under the key of the
 // generation: an attempt, a lookup, or a provider that says of a later attempt that it was

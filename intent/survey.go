@@ -18,6 +18,8 @@ type survey struct {
 	// open counts the attempts that may have had their effect, and openOld those of them
 	// that were sent under the key of an earlier generation.
 	open, openOld int
+	// openAttempts are the numbers of those that are open by their own evidence.
+	openAttempts []int
 	// uncertain counts the attempts of which nothing but a lookup or a person said that they
 	// had no effect, and those that are open.
 	uncertain int
@@ -62,7 +64,7 @@ func (r Record) survey() survey {
 		r.readOpen(&s, a)
 	}
 	s.twice = r.effects() > 1
-	s.maybeTwice = s.applied && !s.twice && r.another()
+	s.maybeTwice = s.applied && !s.twice && r.another(s.openAttempts)
 	return s
 }
 
@@ -141,6 +143,9 @@ func (r Record) readOpen(s *survey, a *Attempt) {
 		return
 	}
 	s.open++
+	if !a.atWork() {
+		s.openAttempts = append(s.openAttempts, s.total)
+	}
 	if a.Generation != r.Generation {
 		s.openOld++
 	}

@@ -124,13 +124,13 @@ func settlePayload(ctx context.Context, tx pgx.Tx, p Proposal, digest []byte, cr
 	return err
 }
 
-// storeResult keeps the answer in ev that is too large for its attempt's row and returns the
-// digest that the row refers to it by, or nil for one that stands in the row.
-func storeResult(ctx context.Context, tx pgx.Tx, row Row, ev Evidence) (digest []byte, err error) {
+// storeResult returns the answer in ev as it stands in the row of its attempt or lookup: inline,
+// or, if it is too large for that, as the digest of what is stored apart.
+func storeResult(ctx context.Context, tx pgx.Tx, row Row, ev Evidence) (inline, digest []byte, err error) {
 	if ev.ResultRef == nil {
-		return nil, nil
+		return ev.Result, nil, nil
 	}
-	return ev.ResultRef.Digest[:], insertBlob(ctx, tx, row.ID, ev.ResultRef.Digest, row.Salt, ev.ResultRef.Size, ev.Result)
+	return nil, ev.ResultRef.Digest[:], insertBlob(ctx, tx, row.ID, ev.ResultRef.Digest, row.Salt, ev.ResultRef.Size, ev.Result)
 }
 
 // Unstage drops a staged payload that no row refers to.

@@ -44,13 +44,9 @@ func addEvidence(ctx context.Context, tx pgx.Tx, row Row, ev Evidence, seal Seal
 	if !ok {
 		return row, nil // a large answer of no use is not stored
 	}
-	digest, err := storeResult(ctx, tx, row, ev)
+	inline, digest, err := storeResult(ctx, tx, row, ev)
 	if err != nil {
 		return row, err
-	}
-	inline := ev.Result
-	if digest != nil {
-		inline = nil
 	}
 	_, err = tx.Exec(ctx, statement, row.ID[:], a.Number, string(ev.Outcome), ev.Code, ev.Message,
 		ev.Final, ev.InProgress, ev.RetryAfterMS, ev.mediaType(), inline, digest,

@@ -106,13 +106,9 @@ func (s *Store) RecordLookup(ctx context.Context, id intent.ID, found Found, sea
 			return nil
 		}
 		ev := Evidence{MediaType: found.MediaType, Result: found.Result, ResultRef: found.ResultRef}
-		digest, err := storeResult(ctx, tx, row, ev)
+		inline, digest, err := storeResult(ctx, tx, row, ev)
 		if err != nil {
 			return err
-		}
-		inline := ev.Result
-		if digest != nil {
-			inline = nil
 		}
 		const statement = `
 			UPDATE lookups
