@@ -125,6 +125,29 @@ func TestEveryProviderThatCanBeAskedIsAskedAndItsAnswerAwaited(t *testing.T) {
 	}
 }
 
+func TestAProviderThatIsJustBeingAskedIsAwaitedEvenIfNothingFollows(t *testing.T) {
+	t.Parallel()
+	transfer := tools.Spec{Name: "transfers.create", SideEffectful: true, Reconcilable: true, Lookup: tools.LookupContract{Max: 1, SettleDelay: tools.Immediate}}
+	e := newEngine(t)
+	row := e.lookedUp(t, transfer, "order-1")
+	if _, err := e.Inquire(t.Context(), row.ID, known); err != nil {
+		t.Fatal(err)
+	}
+	asked := Inquired{before: len(row.Lookups)}
+	asking := outbox.LookupRequest{ID: row.ID, Version: row.Version + 1, Token: uuid.New(), Worker: "worker-1", Rules: row.Rules}
+	grant, err := e.store.BeginLookup(t.Context(), asking)
+	if err != nil || grant.Number == 0 {
+		t.Fatalf("%+v, %v", grant, err)
+	}
+	if asked.read(viewOf(grant.Row)); asked.Next.Kind != intent.Stop || asked.over() {
+		t.Errorf("next is %+v, and its answer is awaited no more: %+v", asked.Next, asked)
+	}
+	row, err = e.store.RecordLookup(t.Context(), row.ID, outbox.Found{Token: asking.Token, Finding: intent.Unclear, Code: "http_503"}, activities.Seal)
+	if asked.read(viewOf(row)); err != nil || !asked.over() || asked.Lookup == nil {
+		t.Errorf("%+v, %v", asked, err)
+	}
+}
+
 func TestAnAnswerThatDoesNotComeInTimeIsNotAwaitedForEver(t *testing.T) {
 	t.Parallel()
 	transfer := tools.Spec{Name: "transfers.create", SideEffectful: true, Reconcilable: true, Lookup: tools.LookupContract{Max: 1, SettleDelay: tools.Immediate}}

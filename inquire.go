@@ -30,8 +30,9 @@ type Inquired struct {
 	// State and Next are where the intent stands then.
 	State intent.State `json:"state"`
 	Next  intent.Step  `json:"next"`
-	// before is how many lookups there were.
+	// before is how many lookups there were, and asking says that one since has no answer yet.
 	before int
+	asking bool
 }
 
 // InquireAll has every provider asked, of the intents in doubt that the filter lists, on all
@@ -94,14 +95,14 @@ func (c *Client) awaitAnswers(ctx context.Context, asked []Inquired) error {
 
 // over reports whether the provider has answered, or need not any more.
 func (a *Inquired) over() bool {
-	return a.Lookup != nil || a.State != intent.InDoubt || a.Next.Kind == intent.Stop
+	return a.Lookup != nil || a.State != intent.InDoubt || a.Next.Kind == intent.Stop && !a.asking
 }
 
 // read takes the last answer to a question that was put since.
 func (a *Inquired) read(v Intent) {
-	a.State, a.Next = v.State, v.Next
+	a.State, a.Next, a.asking = v.State, v.Next, false
 	for _, l := range v.Lookups[min(a.before, len(v.Lookups)):] {
-		if l.Finding != "" {
+		if a.asking = l.Finding == ""; !a.asking {
 			a.Lookup = &l
 		}
 	}

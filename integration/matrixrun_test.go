@@ -60,29 +60,45 @@ func meetAt(t *testing.T, point killpoint.Point) {
 // test runs the cells and judges their ends. It returns false, and shows nothing, if the machine
 // was too busy for the cells to meet before the first of their attempts was over.
 func (m *matrixPoint) test(t *testing.T) (met bool) {
-	trap := newAmbush(t, m.point)
-	doomed := m.startMatrixWorker(t, trap.environment()...)
 	began := time.Now()
-	submitted := m.submit(t)
+	var submitted func() error
 	if m.point == undisturbed {
-		m.awaitRest(t, submitted)
+		m.startMatrixWorker(t)
+		submitted = m.submit(t)
 	} else {
-		trap.awaitAll(t, m.missing)
-		if m.point == killpoint.DuringCall {
-			m.provider.await(t, sandbox.StateHanging, len(m.cells)) // what acts before it hangs has acted
-		}
-		took := time.Since(began)
-		doomed.kill()
-		if took > matrixTimeout {
-			progress("fault matrix: %d cells at %s took %.0f s to meet, longer than an attempt may last", len(m.cells), m.point, took.Seconds())
+		if submitted, met = m.ambush(t); !met {
 			return false
 		}
 		m.startMatrixWorker(t)
-		m.awaitRest(t, submitted)
 	}
+	m.awaitRest(t, submitted)
 	progress("fault matrix: %d cells at %s rest after %.0f s", len(m.cells), m.point, time.Since(began).Seconds())
 	m.judgeAll(t)
 	return true
+}
+
+// meeting lets the cells of one point meet at a time.
+var meeting sync.Mutex
+
+// ambush submits the cells, waits until all of them are at the point, and kills their worker.
+func (m *matrixPoint) ambush(t *testing.T) (submitted func() error, met bool) {
+	trap := newAmbush(t, m.point)
+	doomed := m.startMatrixWorker(t, trap.environment()...)
+	meeting.Lock()
+	defer meeting.Unlock()
+	began := time.Now()
+	submitted = m.submit(t)
+	trap.awaitAll(t, m.missing)
+	if m.point == killpoint.DuringCall {
+		m.provider.await(t, sandbox.StateHanging, len(m.cells)) // what acts before it hangs has acted
+	}
+	took := time.Since(began)
+	doomed.kill()
+	if took > matrixTimeout {
+		progress("fault matrix: %d cells at %s took %.0f s to meet, longer than an attempt may last", len(m.cells), m.point, took.Seconds())
+		return submitted, false
+	}
+	return submitted, true
 }
 
 // startMatrixWorker starts this test program as a worker.

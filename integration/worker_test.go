@@ -49,20 +49,22 @@ func TestAWorkerThatIsAskedToStopFinishesTheCallThatItHasBegun(t *testing.T) {
 // call whose worker is silent for two seconds is given up.
 func (w *world) awaitHeartbeat(t testing.TB, after time.Time) {
 	t.Helper()
-	temporal := w.stack.temporal(t)
-	eventually(t, "a heartbeat", func(ctx context.Context) error {
-		described, err := temporal.DescribeWorkflowExecution(ctx, w.workflowID(), "")
-		if err != nil {
-			return err
-		}
-		if n := len(described.PendingActivities); n != 1 {
-			return fmt.Errorf("%d activities are pending", n)
-		}
-		if last := described.PendingActivities[0].LastHeartbeatTime.AsTime(); !last.After(after) {
-			return fmt.Errorf("the last one was at %s", last)
-		}
-		return nil
-	})
+	eventually(t, "a heartbeat", func(ctx context.Context) error { return w.heardOf(ctx, t, after) })
+}
+
+// heardOf is an error unless the worker has been heard of after the given time.
+func (w *world) heardOf(ctx context.Context, t testing.TB, after time.Time) error {
+	described, err := w.stack.temporal(t).DescribeWorkflowExecution(ctx, w.workflowID(), "")
+	if err != nil {
+		return err
+	}
+	if n := len(described.PendingActivities); n != 1 {
+		return fmt.Errorf("%d activities are pending", n)
+	}
+	if last := described.PendingActivities[0].LastHeartbeatTime.AsTime(); !last.After(after) {
+		return fmt.Errorf("the last one was at %s", last)
+	}
+	return nil
 }
 
 func TestEverySampleToolReachesItsProvider(t *testing.T) {
