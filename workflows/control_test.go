@@ -157,6 +157,7 @@ func TestAStartThatIsNoInputEndsAsARejection(t *testing.T) {
 			t.Parallel()
 			var suite testsuite.WorkflowTestSuite
 			e := suite.NewTestWorkflowEnvironment()
+			e.SetWorkerOptions(patient)
 			e.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
 			e.ExecuteWorkflow(workflows.Type, arguments...)
 			var result workflows.Result

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"writ/activities"
@@ -73,6 +74,9 @@ func input() activities.Input {
 	return activities.Input{IntentID: intent.IntentID("acme", "order-4711"), Request: r, Traceparent: "00-caller"}
 }
 
+// patient does not take a workflow for deadlocked that a busy machine keeps waiting for a second.
+var patient = worker.Options{DeadlockDetectionTimeout: time.Minute}
+
 // course is a run of the workflow with activities that are faked by data.
 type course struct {
 	mu      sync.Mutex
@@ -96,6 +100,7 @@ func (c *course) environment() *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	e := suite.NewTestWorkflowEnvironment()
+	e.SetWorkerOptions(patient)
 	c.signal, c.cancel = func() { e.SignalWorkflow(workflows.SignalWake, nil) }, e.CancelWorkflow
 	e.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: workflows.ID(input().IntentID), TaskQueue: "writ", WorkflowTaskTimeout: workflows.TaskTimeout})
 	e.RegisterWorkflowWithOptions(c.workflow, workflow.RegisterOptions{Name: workflows.Type})

@@ -24,6 +24,7 @@ func scheduled(t *testing.T, attributes ...temporal.SearchAttributeUpdate) (*tes
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	e := suite.NewTestWorkflowEnvironment()
+	e.SetWorkerOptions(patient)
 	children := map[string]activities.Input{}
 	e.RegisterWorkflowWithOptions(func(ctx workflow.Context, in activities.Input) (workflows.Result, error) {
 		children[workflow.GetInfo(ctx).WorkflowExecution.ID] = in
