@@ -74,7 +74,7 @@ var errNoEnd = fmt.Errorf("%d runs of the workflow ended without an end of the i
 // submit starts or joins the workflow until the row is committed. A run that another
 // request with the same key began, and that was rejected as such, is no answer.
 func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
-	for range maxRuns {
+	for run := range maxRuns {
 		queue, row, found, err := c.find(ctx, p)
 		if err != nil || found {
 			return row, err
@@ -89,6 +89,9 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 				WorkflowID: workflows.ID(p.id), UpdateName: workflows.UpdateAccepted, WaitForStage: client.WorkflowUpdateStageCompleted,
 			},
 		})
+		if err != nil && c.registered(ctx, run, err) {
+			continue
+		}
 		if err != nil {
 			return outbox.Row{}, c.notStarted(ctx, p, err)
 		}
@@ -126,7 +129,7 @@ func (c *Client) Execute(ctx context.Context, r Request) (Execution, error) {
 // execute starts or joins the workflow until the row has ended or is parked. A run that
 // was terminated or reset under its waiter is a crash: the next run goes on from the row.
 func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
-	for range maxRuns {
+	for attempt := range maxRuns {
 		queue, row, found, err := c.find(ctx, p)
 		if err != nil {
 			return outbox.Row{}, err
@@ -138,6 +141,9 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 			return outbox.Row{}, err
 		}
 		run, err := c.temporal.ExecuteWorkflow(ctx, workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
+		if err != nil && c.registered(ctx, attempt, err) {
+			continue
+		}
 		if err != nil {
 			return outbox.Row{}, c.notStarted(ctx, p, err)
 		}
@@ -275,6 +281,33 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	}
 	return e
 }
+
+// registered reports whether a start that Temporal called invalid is worth another try. A
+// store that was replaced does not know the search attributes, and refuses every start that
+// has some, until they are registered again and the server has heard of it.
+func (c *Client) registered(ctx context.Context, tries int, cause error) bool {
+	var invalid *serviceerror.InvalidArgument
+	if !errors.As(cause, &invalid) || tries >= maxInvalid {
+		return false
+	}
+	if err := workflows.RegisterSearchAttributes(ctx, c.temporal, c.namespace); err != nil {
+		return false
+	}
+	select {
+	case <-time.After(invalidPause << tries):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// maxInvalid is how often a start that Temporal called invalid is tried again, and
+// invalidPause the time before the first; it doubles. The server hears of search
+// attributes within two seconds.
+const (
+	maxInvalid   = 5
+	invalidPause = 100 * time.Millisecond
+)
 
 // notStarted tells a definite no of Temporal to a start from a lost answer. A namespace
 // that is not found is none: Temporal says so, too, while its own database is away.

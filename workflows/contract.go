@@ -106,9 +106,10 @@ func attributes(l activities.Labels, state string) []temporal.SearchAttributeUpd
 	}
 }
 
-// RegisterSearchAttributes makes the search attributes known to the namespace. It must
-// have returned before a worker polls: a workflow task that uses an unknown attribute
-// fails.
+// RegisterSearchAttributes makes the search attributes known to the namespace, unless they
+// are. It must have returned before a worker polls: a workflow task that uses an unknown
+// attribute fails. It is called again whenever the namespace may be another one, because
+// Temporal's store was replaced: then no workflow can be started that has them.
 func RegisterSearchAttributes(ctx context.Context, c client.Client, namespace string) error {
 	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
