@@ -138,7 +138,6 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.cfg.RecoverEvery > 0 {
 		sweeper := recovery.NewSweeper(w.store, w.temporal, w.cfg.Logger)
 		background.Go(func() { sweeper.Run(sweeping, w.cfg.RecoverEvery) })
-		background.Go(func() { w.keepRegistered(sweeping) })
 	}
 	var err error
 	select {
@@ -166,22 +165,6 @@ func (w *Worker) prepare(ctx context.Context) error {
 		return temporalError(err)
 	}
 	return nil
-}
-
-// keepRegistered registers the search attributes again, as often as recovery looks: a worker
-// outlives a Temporal whose store is replaced by an empty one, and no workflow can be started
-// there before.
-func (w *Worker) keepRegistered(ctx context.Context) {
-	for {
-		select {
-		case <-time.After(w.cfg.RecoverEvery):
-		case <-ctx.Done():
-			return
-		}
-		if err := workflows.RegisterSearchAttributes(ctx, w.temporal, w.cfg.Temporal.Namespace); err != nil && ctx.Err() == nil {
-			w.cfg.Logger.Warn("the search attributes were not looked up", "error", err)
-		}
-	}
 }
 
 func (w *Worker) specs() ([]outbox.Spec, error) {

@@ -28,7 +28,7 @@ type Asked struct {
 	Accepted bool `json:"accepted"`
 	// Told is the end that the caller heard of: a state; empty if it did not wait for one.
 	Told string `json:"told,omitempty"`
-	// Refused is the code of an error after which the caller did not ask again.
+	// Refused is the error after which the caller did not ask again.
 	Refused string `json:"refused,omitempty"`
 }
 
