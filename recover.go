@@ -65,10 +65,9 @@ func NewRecovery(cfg RecoveryConfig) (*Recovery, error) {
 		return nil, err
 	}
 	store := outbox.New(conn.pool)
-	return &Recovery{
-		connection: conn, cfg: cfg, store: store, ready: make(chan struct{}),
-		sweeper: recovery.NewSweeper(store, conn.temporal, cfg.Logger),
-	}, nil
+	r := &Recovery{connection: conn, cfg: cfg, store: store, ready: make(chan struct{})}
+	r.sweeper = recovery.NewSweeper(store, conn.temporal, cfg.Logger).Needs(r.registered)
+	return r, nil
 }
 
 // Close closes the connections. Workflows that were started go on.

@@ -142,7 +142,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	if w.cfg.RecoverEvery > 0 {
-		sweeper := recovery.NewSweeper(w.store, w.temporal, w.cfg.Logger)
+		// A Temporal that lost its store knows no search attributes, and starts nothing without them.
+		sweeper := recovery.NewSweeper(w.store, w.temporal, w.cfg.Logger).Needs(w.registered)
 		background.Go(func() { sweeper.Run(sweeping, w.cfg.RecoverEvery) })
 	}
 	select {
@@ -164,10 +165,12 @@ func (w *Worker) prepare(ctx context.Context) error {
 		return err
 	}
 	publish := func(ctx context.Context) error { return w.store.PublishSpecs(ctx, specs) }
-	register := func(ctx context.Context) error {
-		return registerSearchAttributes(ctx, w.connection, w.cfg.Temporal.Namespace)
-	}
-	return w.start(ctx, w.cfg.StartWithin, publish, register)
+	return w.start(ctx, w.cfg.StartWithin, publish, w.registered)
+}
+
+// registered makes Temporal ready for workflows.
+func (w *Worker) registered(ctx context.Context) error {
+	return registerSearchAttributes(ctx, w.connection, w.cfg.Temporal.Namespace)
 }
 
 // poll begins to poll. Temporal may have gone since prepare, so this waits for it as well, for what

@@ -28,11 +28,20 @@ type Sweeper struct {
 	store    *outbox.Store
 	temporal client.Client
 	log      *slog.Logger
+	// ready is asked before each sweep; nil if nothing has to be.
+	ready func(context.Context) error
 }
 
 // NewSweeper returns a sweeper for the outbox.
 func NewSweeper(store *outbox.Store, temporal client.Client, log *slog.Logger) *Sweeper {
 	return &Sweeper{store: store, temporal: temporal, log: log}
+}
+
+// Needs makes every sweep call ready first and returns the sweeper. If it fails, nothing is taken: what
+// is overdue stays so, instead of being put off for a Temporal that could start nothing.
+func (s *Sweeper) Needs(ready func(context.Context) error) *Sweeper {
+	s.ready = ready
+	return s
 }
 
 // Run sweeps at once and at every interval, and tidies once a minute, until ctx ends. What
@@ -82,6 +91,11 @@ func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
 // SweepEach is [Sweeper.Sweep], and tells each of every intent, with the error if Temporal gives
 // it no workflow.
 func (s *Sweeper) SweepEach(ctx context.Context, each func(st outbox.Stalled, err error)) error {
+	if s.ready != nil {
+		if err := s.ready(ctx); err != nil {
+			return fmt.Errorf("make Temporal ready for overdue intents: %w", err)
+		}
+	}
 	for {
 		stalled, err := s.store.TakeStalled(ctx, batch)
 		if err != nil {
