@@ -131,8 +131,11 @@ func (r *Recovery) Run(ctx context.Context) error {
 	return nil
 }
 
-// migrated looks whether there is an outbox.
+// migrated looks whether there is an outbox, and nothing in between that it cannot be used through.
 func (r *Recovery) migrated(ctx context.Context) error {
+	if err := r.store.CheckPooler(ctx); err != nil {
+		return err
+	}
 	_, err := r.store.Overdue(ctx, outbox.Overdue{}, 1)
 	return err
 }

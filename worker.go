@@ -164,7 +164,12 @@ func (w *Worker) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	publish := func(ctx context.Context) error { return w.store.PublishSpecs(ctx, specs) }
+	publish := func(ctx context.Context) error {
+		if err := w.store.CheckPooler(ctx); err != nil {
+			return err
+		}
+		return w.store.PublishSpecs(ctx, specs)
+	}
 	return w.start(ctx, w.cfg.StartWithin, publish, w.registered)
 }
 

@@ -60,6 +60,8 @@ func DatabaseError(err error) error {
 	switch pg.Code {
 	case "42P01", "42883", "42703": // undefined table, function, column
 		return refused(intent.CodeMigrationRequired, "the schema of the outbox is missing or old; run `writ migrate up`", pg, err)
+	case "26000", "42P05": // no such prepared statement, or another one of that name
+		return refused(intent.CodeDatabaseRefused, losesPrepared, pg, err)
 	}
 	switch pg.Code[:2] {
 	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, not ready, stopped, system
