@@ -81,7 +81,8 @@ func recoveryTimes(t *testing.T, point killpoint.Point, a action, fault sandbox.
 	}
 	w.countStored(t)
 	trap := newAmbush(t, point)
-	doomed := w.startWorkerWith(t, nil, trap.environment()...)
+	// Transactions that meet at a point keep their connections.
+	doomed := w.startWorkerWith(t, nil, append(trap.environment(), "DATABASE_URL="+w.database+"&pool_max_conns=20")...)
 	w.startWorkerWith(t, nil)
 	callers := w.askAtOnce(t, a)
 	met := map[string]bool{}
