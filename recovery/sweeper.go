@@ -71,7 +71,7 @@ func (s *Sweeper) sweep(ctx context.Context) {
 	}
 }
 
-// wakeTimeout is how long Temporal may take for one intent.
+// wakeTimeout is how long Temporal may take for one intent, and to become ready.
 const wakeTimeout = 10 * time.Second
 
 // Sweep asks Temporal for a running workflow of every intent that is overdue now and
@@ -91,10 +91,8 @@ func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
 // SweepEach is [Sweeper.Sweep], and tells each of every intent, with the error if Temporal gives
 // it no workflow.
 func (s *Sweeper) SweepEach(ctx context.Context, each func(st outbox.Stalled, err error)) error {
-	if s.ready != nil {
-		if err := s.ready(ctx); err != nil {
-			return fmt.Errorf("make Temporal ready for overdue intents: %w", err)
-		}
+	if err := s.prepare(ctx); err != nil {
+		return fmt.Errorf("make Temporal ready for overdue intents: %w", err)
 	}
 	for {
 		stalled, err := s.store.TakeStalled(ctx, batch)
@@ -141,6 +139,15 @@ const (
 	guardBatch   = 1000
 	guardBatches = 20
 )
+
+func (s *Sweeper) prepare(ctx context.Context) error {
+	if s.ready == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	return s.ready(ctx)
+}
 
 func (s *Sweeper) wake(ctx context.Context, st outbox.Stalled) error {
 	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
