@@ -29,7 +29,7 @@ func TestASearchAttributeThatTemporalHasLostIsRegisteredAgainByWorkersAndByCalle
 	w.ask(t, capture, "order-1").outcome(t).completed(t)
 
 	worker.stop(t)
-	w.startWorkerThatRecovers(t, "0") // it leaves them to others
+	w.startWorkerWith(t, []string{"--recover-every", "0"}) // it leaves them to others
 	s.loseAttributes(t)
 	w.ask(t, capture, "order-2", "--detach").accepted(t)
 	s.loseAttributes(t)

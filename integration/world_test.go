@@ -76,13 +76,13 @@ func (w *world) environment() []string {
 // startWorker starts a worker with the sample tools and returns when it polls.
 func (w *world) startWorker(t testing.TB, environment ...string) *process {
 	t.Helper()
-	return w.startWorkerThatRecovers(t, "500ms", environment...)
+	return w.startWorkerWith(t, []string{"--recover-every", "500ms"}, environment...)
 }
 
-// startWorkerThatRecovers is startWorker for one that looks that often for what stopped; "0" is never.
-func (w *world) startWorkerThatRecovers(t testing.TB, every string, environment ...string) *process {
+// startWorkerWith is startWorker with these flags and the defaults of all others.
+func (w *world) startWorkerWith(t testing.TB, flags []string, environment ...string) *process {
 	t.Helper()
-	p := start(t, "worker", program("writ"), append(w.environment(), environment...), "worker", "-o", "json", "--recover-every", every)
+	p := start(t, "worker", program("writ"), append(w.environment(), environment...), append([]string{"worker", "-o", "json"}, flags...)...)
 	line, err := p.readyLine()
 	if err != nil {
 		t.Fatal(err)
