@@ -110,13 +110,18 @@ func (d Decider) check() error {
 	if err := intent.CheckName("principal", d.Principal); err != nil {
 		return err
 	}
-	if len(d.Note) > maxNote {
-		return intent.Errorf(intent.CodeInvalidNote, "the note has %d bytes and %d are allowed; shorten it", len(d.Note), maxNote)
+	return checkNote(d.Note)
+}
+
+// checkNote checks what a person wrote for other people to read.
+func checkNote(note string) error {
+	if len(note) > maxNote {
+		return intent.Errorf(intent.CodeInvalidNote, "the note has %d bytes and %d are allowed; shorten it", len(note), maxNote)
 	}
-	if !utf8.ValidString(d.Note) {
+	if !utf8.ValidString(note) {
 		return intent.Errorf(intent.CodeInvalidNote, "the note is not UTF-8; encode it so")
 	}
-	for at, r := range d.Note {
+	for at, r := range note {
 		if !unicode.IsPrint(r) { // also what breaks a line, or turns its direction
 			return intent.Errorf(intent.CodeInvalidNote, "the note has a character at byte %d that does not print; write it on one line", at)
 		}

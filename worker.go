@@ -230,6 +230,7 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 		BreakerFailures: w.cfg.BreakerFailures,
 	})
 	poller.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
+	poller.RegisterWorkflowWithOptions(workflows.ToolSchedule, workflow.RegisterOptions{Name: workflows.TypeScheduled})
 	for name, step := range map[string]any{
 		activities.NameAuthorize: steps.Authorize,
 		activities.NamePersist:   steps.Persist,

@@ -90,6 +90,10 @@ const (
 	// CodeNoLookup: the tool has no way to ask its provider.
 	CodeNoLookup Code = "no_lookup"
 	CodeNoAlert  Code = "no_alert"
+	// CodeInvalidSchedule: it has no times, or Temporal does not understand them.
+	CodeInvalidSchedule  Code = "invalid_schedule"
+	CodeScheduleExists   Code = "schedule_exists"
+	CodeScheduleNotFound Code = "schedule_not_found"
 )
 
 // The codes of infrastructure: the answer is missing, not negative.

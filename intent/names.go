@@ -3,6 +3,7 @@ package intent
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -76,6 +77,16 @@ func CheckRequestKey(s string) error {
 func MintedRequestKey(u uuid.UUID) RequestKey {
 	return RequestKey(mintedPrefix + u.String())
 }
+
+// ScheduledRequestKey is the key of the request that a schedule makes for one of its nominal
+// times: "schedule:NAME:TIME", the time in RFC 3339, UTC, to the second, which is how fine
+// Temporal's nominal times are. With a name of at most MaxScheduleName bytes it fits.
+func ScheduledRequestKey(schedule string, nominal time.Time) RequestKey {
+	return RequestKey("schedule:" + schedule + ":" + nominal.UTC().Format(time.RFC3339))
+}
+
+// MaxScheduleName is the longest name of a schedule, in bytes.
+const MaxScheduleName = 200
 
 // minted reports whether s is spelled exactly as MintedRequestKey spells a key.
 func minted(s string) bool {

@@ -180,8 +180,17 @@ func (e *EffectTx) note(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.cause == "" {
-		e.cause = effectCauses[sqlState(err)]
+		e.cause = e.causeOf(err)
 	}
+}
+
+// causeOf names the limit that a statement ran into. On a busy machine the statement's context
+// may end at the attempt's time before PostgreSQL has told of its own limit just before that.
+func (e *EffectTx) causeOf(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) && !time.Now().Before(e.deadline) {
+		return CodeStatementTimeout
+	}
+	return effectCauses[sqlState(err)]
 }
 
 // Cause is the code of the limit that the transaction ran into; empty if none is known.

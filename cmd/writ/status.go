@@ -53,6 +53,8 @@ var statuses = map[intent.Code]int{
 	intent.CodeInvalidHold:        statusUsage,
 	intent.CodeHoldNotFound:       statusUsage,
 	intent.CodeNoLookup:           statusUsage,
+	intent.CodeInvalidSchedule:    statusUsage,
+	intent.CodeScheduleNotFound:   statusUsage,
 
 	intent.CodeUnauthenticated:     statusRefused,
 	intent.CodePolicyDenied:        statusRefused,
@@ -75,6 +77,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeNotReissuable:        statusConflict,
 	intent.CodeAlreadyEnded:         statusConflict,
 	intent.CodeNoAlert:              statusConflict,
+	intent.CodeScheduleExists:       statusConflict,
 	intent.CodeCancelled:            statusCancelled,
 
 	intent.CodeDatabaseUnavailable: statusInfrastructure,

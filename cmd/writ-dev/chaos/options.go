@@ -11,8 +11,9 @@ import (
 const (
 	// DefaultWorkers is how many worker processes a run has.
 	DefaultWorkers = 3
-	// DefaultRate is how many intents are asked for in a second.
-	DefaultRate = 5.0
+	// DefaultRate is how many intents are asked for in a second: what two cores carry while
+	// Temporal is down for a good part of the time.
+	DefaultRate = 3.0
 	// stopPatience bounds the stop of what was started.
 	stopPatience = 2 * time.Minute
 )
@@ -23,9 +24,9 @@ type Options struct {
 	Seed uint64
 	// Length is how long faults happen and intents are asked for. The rest follows.
 	Length time.Duration
-	// Rate is how many intents are asked for in a second. Default: 5.
+	// Rate is how many intents are asked for in a second. Default: 3.
 	Rate float64
-	// Workers is how many worker processes run. Default: 3.
+	// Workers is how many worker processes run, beside one that only recovers. Default: 3.
 	Workers int
 	// Writ, Provider and Self are the paths of the programs writ, writ-provider and writ-dev.
 	Writ, Provider, Self string

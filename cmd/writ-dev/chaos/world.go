@@ -30,7 +30,7 @@ type world struct {
 	database *database
 	server   *keeper // Temporal
 	provider *provider
-	workers  []*keeper
+	workers  []*keeper // and the process that only recovers, which is killed and frozen as they are
 
 	toPostgres, toTemporal, toProvider *link
 
@@ -144,6 +144,7 @@ func (w *world) addresses() (stack.Addresses, error) {
 	}, nil
 }
 
+// startWorkers starts the workers and a process of writ recover beside them.
 func (w *world) startWorkers(ctx context.Context) error {
 	addresses, err := w.addresses()
 	if err != nil {
@@ -160,6 +161,15 @@ func (w *world) startWorkers(ctx context.Context) error {
 		}
 		w.workers = append(w.workers, worker)
 	}
+	recovery, err := w.keep(ctx, "recover", func() *exec.Cmd {
+		command := exec.Command(w.options.Writ, "recover", "-o", "json")
+		command.Env = addresses.ChildEnvironment()
+		return command
+	})
+	if err != nil {
+		return err
+	}
+	w.workers = append(w.workers, recovery)
 	for _, worker := range w.workers {
 		if err := worker.awaitReady(ctx); err != nil {
 			return err
