@@ -64,6 +64,11 @@ test-integration: build ## the black-box tests of real processes
 	@echo '== tests of real processes'
 	@go test -v -count=1 -timeout 60m $(TEST_FLAGS) ./integration
 
+.PHONY: test-production
+test-production: build ## the same tests with Temporal on PostgreSQL, as in production
+	@echo '== tests of real processes, with Temporal on PostgreSQL'
+	@WRIT_TEST_TEMPORAL_STORE=postgres go test -v -count=1 -timeout 90m $(TEST_FLAGS) ./integration
+
 .PHONY: mutants
 mutants: ## break the protocol in a copy, one breakage at a time, and demand that the test for it fails (five minutes)
 	@echo '== mutants of the protocol: each must be caught by the one test that is named for it'

@@ -74,7 +74,7 @@ var errNoEnd = fmt.Errorf("%d runs of the workflow ended without an end of the i
 // submit starts or joins the workflow until the row is committed. A run that another
 // request with the same key began, and that was rejected as such, is no answer.
 func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
-	for range maxRuns {
+	for try := range maxRuns {
 		queue, row, found, err := c.find(ctx, p)
 		if err != nil || found {
 			return row, err
@@ -90,7 +90,10 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 			},
 		})
 		if err != nil {
-			return outbox.Row{}, c.notStarted(ctx, p, err)
+			if err = c.notStarted(ctx, p, try, err); err == nil {
+				continue
+			}
+			return outbox.Row{}, err
 		}
 		var accepted workflows.Accepted
 		if err := handle.Get(ctx, &accepted); err != nil {
@@ -126,7 +129,7 @@ func (c *Client) Execute(ctx context.Context, r Request) (Execution, error) {
 // execute starts or joins the workflow until the row has ended or is parked. A run that
 // was terminated or reset under its waiter is a crash: the next run goes on from the row.
 func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
-	for range maxRuns {
+	for try := range maxRuns {
 		queue, row, found, err := c.find(ctx, p)
 		if err != nil {
 			return outbox.Row{}, err
@@ -139,7 +142,10 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 		}
 		run, err := c.temporal.ExecuteWorkflow(ctx, workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
 		if err != nil {
-			return outbox.Row{}, c.notStarted(ctx, p, err)
+			if err = c.notStarted(ctx, p, try, err); err == nil {
+				continue
+			}
+			return outbox.Row{}, err
 		}
 		var result workflows.Result
 		err = run.Get(ctx, &result)
@@ -276,16 +282,51 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	return e
 }
 
-// notStarted tells a definite no of Temporal to a start from a lost answer. A namespace
-// that is not found is none: Temporal says so, too, while its own database is away.
-func (c *Client) notStarted(ctx context.Context, p prepared, cause error) error {
+// notStarted tells a definite no of Temporal to a start from a lost answer. It is nil if the
+// start may be tried again at once. A namespace that is not found is no definite no: Temporal
+// says so, too, while its own database is away.
+func (c *Client) notStarted(ctx context.Context, p prepared, tries int, cause error) error {
 	var argument *serviceerror.InvalidArgument
 	var permission *serviceerror.PermissionDenied
-	if errors.As(cause, &argument) || errors.As(cause, &permission) {
-		return intent.Errorf(intent.CodeTemporalRefused,
-			"Temporal refused to start the workflow; mend the TEMPORAL_* settings, then request key %q is safe: %w", p.request.RequestKey, cause)
+	switch {
+	case errors.As(cause, &permission):
+		return refusedByTemporal(p, cause)
+	case errors.As(cause, &argument):
+		return c.notValid(ctx, p, tries, cause)
 	}
 	return c.unanswered(ctx, p, cause)
+}
+
+func refusedByTemporal(p prepared, cause error) error {
+	return intent.Errorf(intent.CodeTemporalRefused,
+		"Temporal refused to start the workflow; mend the TEMPORAL_* settings, then request key %q is safe: %w", p.request.RequestKey, cause)
+}
+
+// maxInvalid is how often a start is tried again that Temporal called invalid, and
+// invalidPause the time before the first; it doubles. A server hears of search attributes that
+// were registered within two seconds or so.
+const (
+	maxInvalid   = 6
+	invalidPause = 100 * time.Millisecond
+)
+
+// notValid is notStarted for a start that Temporal called invalid. So it calls every start
+// while its store, which was replaced by an empty one, does not know the search attributes:
+// then they are registered again.
+func (c *Client) notValid(ctx context.Context, p prepared, tries int, cause error) error {
+	missing, err := workflows.RestoreSearchAttributes(ctx, c.temporal, c.namespace)
+	switch {
+	case err == nil && !missing && tries > 0: // somebody else may have registered them before the second start
+		return refusedByTemporal(p, cause)
+	case tries >= maxInvalid:
+		return c.unanswered(ctx, p, cause)
+	}
+	select {
+	case <-time.After(invalidPause << tries):
+		return nil
+	case <-ctx.Done():
+		return c.unanswered(ctx, p, cause)
+	}
 }
 
 // gaveUp reports whether the caller stopped waiting. gRPC hands the caller's deadline on to

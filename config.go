@@ -85,7 +85,9 @@ func (c Config) withDefaults() Config {
 type connection struct {
 	pool     *pgxpool.Pool
 	temporal client.Client
-	log      *slog.Logger
+	// namespace is Temporal's.
+	namespace string
+	log       *slog.Logger
 }
 
 // connect prepares both connections. Neither is opened before it is used, so that a
@@ -108,7 +110,7 @@ func connect(cfg Config) (*connection, error) {
 		pool.Close()
 		return nil, intent.Errorf(intent.CodeInvalidConfig, "Temporal's options cannot be used: %w", err)
 	}
-	return &connection{pool: pool, temporal: temporal, log: cfg.Logger}, nil
+	return &connection{pool: pool, temporal: temporal, namespace: cfg.Temporal.Namespace, log: cfg.Logger}, nil
 }
 
 func (c *connection) close() {

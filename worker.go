@@ -35,6 +35,9 @@ type WorkerConfig struct {
 	// RecoverEvery is how often the worker looks for intents that stopped. Default: 5 s.
 	// Negative: never; then another worker must.
 	RecoverEvery time.Duration
+	// StartWithin is how long Run waits for PostgreSQL and Temporal when it starts; what is missing
+	// is logged. Default: until they answer. Negative: not at all.
+	StartWithin time.Duration
 	// StopGrace is how long running tools are waited for at the end. What is still running
 	// then is recovered by another worker. Default: 10 s.
 	StopGrace time.Duration
@@ -120,26 +123,29 @@ func (w *Worker) TaskQueue() string { return w.cfg.TaskQueue }
 // Ready is closed when the worker's tools are published and it polls for work.
 func (w *Worker) Ready() <-chan struct{} { return w.ready }
 
-// Run hosts the tools until ctx ends, then stops polling, waits StopGrace for running
-// tools and returns nil. It may be called once; it closes the worker's connections.
+// Run waits until PostgreSQL and Temporal answer, see StartWithin, and hosts the tools until ctx
+// ends, then stops polling, waits StopGrace for running tools and returns nil. It may be called
+// once; it closes the worker's connections. If ctx ends before the worker is ready, the error is
+// about what was missing.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.close()
+	begun := time.Now()
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}
 	failed := make(chan error, 1)
-	polling := w.newPoller(func(err error) { failed <- err })
-	if err := polling.Start(); err != nil {
-		return temporalError(err)
+	polling, err := w.poll(ctx, begun, func(err error) { failed <- err })
+	if err != nil {
+		return err
 	}
 	close(w.ready)
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	if w.cfg.RecoverEvery > 0 {
-		sweeper := recovery.NewSweeper(w.store, w.temporal, w.cfg.Logger)
+		// A Temporal that lost its store knows no search attributes, and starts nothing without them.
+		sweeper := recovery.NewSweeper(w.store, w.temporal, w.cfg.Logger).Needs(w.registered)
 		background.Go(func() { sweeper.Run(sweeping, w.cfg.RecoverEvery) })
 	}
-	var err error
 	select {
 	case <-ctx.Done():
 	case fatal := <-failed:
@@ -158,13 +164,36 @@ func (w *Worker) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.store.PublishSpecs(ctx, specs); err != nil {
-		return err
+	publish := func(ctx context.Context) error {
+		if err := w.store.CheckPooler(ctx); err != nil {
+			return err
+		}
+		return w.store.PublishSpecs(ctx, specs)
 	}
-	if err := workflows.RegisterSearchAttributes(ctx, w.temporal, w.cfg.Temporal.Namespace); err != nil {
-		return temporalError(err)
+	return w.start(ctx, w.cfg.StartWithin, publish, w.registered)
+}
+
+// registered makes Temporal ready for workflows.
+func (w *Worker) registered(ctx context.Context) error {
+	return registerSearchAttributes(ctx, w.connection, w.cfg.Temporal.Namespace)
+}
+
+// poll begins to poll. Temporal may have gone since prepare, so this waits for it as well, for what
+// is left of StartWithin.
+func (w *Worker) poll(ctx context.Context, begun time.Time, fatal func(error)) (worker.Worker, error) {
+	within := w.cfg.StartWithin
+	if within > 0 {
+		within = max(within-time.Since(begun), time.Nanosecond)
 	}
-	return nil
+	var polling worker.Worker
+	err := w.start(ctx, within, func(context.Context) error {
+		polling = w.newPoller(fatal)
+		if err := polling.Start(); err != nil {
+			return temporalStartError(err)
+		}
+		return nil
+	})
+	return polling, err
 }
 
 func (w *Worker) specs() ([]outbox.Spec, error) {

@@ -68,6 +68,7 @@ func New(c Config) *Activities {
 // Authorize decides whether the request may become an intent, or where the intent that
 // has its request key stands. It writes nothing.
 func (a *Activities) Authorize(ctx context.Context, in Input) (p Progress, err error) {
+	defer beatStep(ctx)()
 	ctx, span := telemetry.Start(in.traced(ctx), "writ.authorize", telemetry.IntentID.String(in.IntentID.String()))
 	defer func() {
 		span.SetAttributes(telemetry.Step.String(string(p.Step.Kind)))
@@ -222,6 +223,7 @@ func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request) (de
 // Persist commits the intent's row with its idempotency key before any effect, or the
 // refusal of the request.
 func (a *Activities) Persist(ctx context.Context, in PersistInput) (p Progress, err error) {
+	defer beatStep(ctx)()
 	ctx, span := telemetry.Start(in.Input.traced(ctx), "writ.persist", telemetry.IntentID.String(in.Input.IntentID.String()))
 	defer func() { telemetry.End(span, err) }()
 	killpoint.Reach(killpoint.BeforePersist, in.Input.IntentID.String())
@@ -268,6 +270,7 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 
 // Journal ends the intent with a receipt, or parks it, as the rule says.
 func (a *Activities) Journal(ctx context.Context, in JournalInput) (p Progress, err error) {
+	defer beatStep(ctx)()
 	ctx, span := telemetry.Start(in.Input.traced(ctx), "writ.journal", telemetry.IntentID.String(in.Input.IntentID.String()))
 	defer func() {
 		span.SetAttributes(telemetry.State.String(string(p.State)))

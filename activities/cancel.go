@@ -15,6 +15,7 @@ var inTemporal = outbox.Decider{Principal: "temporal", Note: "the workflow was c
 // Cancel records that the intent's workflow was cancelled, and says where the intent stands
 // then.
 func (a *Activities) Cancel(ctx context.Context, in Input) (p Progress, err error) {
+	defer beatStep(ctx)()
 	ctx, span := telemetry.Start(in.traced(ctx), "writ.cancel", telemetry.IntentID.String(in.IntentID.String()))
 	defer func() { telemetry.End(span, err) }()
 	row, err := a.store.Cancel(ctx, in.IntentID, inTemporal, Seal)

@@ -205,3 +205,16 @@ func beat(ctx context.Context, timeout time.Duration) (stop func()) {
 	}()
 	return func() { close(done); <-stopped }
 }
+
+// beatStep beats for a database step that became an activity of its own. As a local one it is part
+// of its workflow task, whose timeout notices a lost worker.
+func beatStep(ctx context.Context) (stop func()) {
+	if !activity.IsActivity(ctx) {
+		return func() {}
+	}
+	info := activity.GetInfo(ctx)
+	if info.IsLocalActivity {
+		return func() {}
+	}
+	return beat(ctx, info.HeartbeatTimeout)
+}

@@ -14,6 +14,7 @@
 // # Running them
 //
 // WRIT_BIN_DIR names a folder with writ, writ-dev and writ-provider; without it they are
-// compiled first, which takes minutes the first time. `go test ./integration -record`
+// compiled first, which takes minutes the first time. WRIT_TEST_TEMPORAL_STORE=postgres runs them with
+// Temporal on PostgreSQL, as in production (`make test-production`). `go test ./integration -record`
 // writes the golden histories of workflows/testdata/history anew.
 package integration

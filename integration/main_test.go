@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -41,7 +42,7 @@ func runAll(m *testing.M) int {
 	defer cleanUp()
 	programs = folder
 	progress("starting PostgreSQL and Temporal for the tests")
-	if shared, err = launchStack("--ephemeral", "--temporal-store", "memory"); err != nil {
+	if shared, err = launchStack("--ephemeral", "--temporal-store", temporalStore()); err != nil {
 		fmt.Fprintln(os.Stderr, "integration:", err)
 		return 1
 	}
@@ -52,6 +53,12 @@ func runAll(m *testing.M) int {
 	}
 	return code
 }
+
+// storeVariable says where the Temporal that the tests share keeps its state: "memory", which is
+// the default, or "postgres", as in production.
+const storeVariable = "WRIT_TEST_TEMPORAL_STORE"
+
+func temporalStore() string { return cmp.Or(os.Getenv(storeVariable), "memory") }
 
 func progress(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, "== "+format+"\n", arguments...)

@@ -76,7 +76,13 @@ func (w *world) environment() []string {
 // startWorker starts a worker with the sample tools and returns when it polls.
 func (w *world) startWorker(t testing.TB, environment ...string) *process {
 	t.Helper()
-	p := start(t, "worker", program("writ"), append(w.environment(), environment...), "worker", "-o", "json", "--recover-every", "500ms")
+	return w.startWorkerWith(t, []string{"--recover-every", "500ms"}, environment...)
+}
+
+// startWorkerWith is startWorker with these flags and the defaults of all others.
+func (w *world) startWorkerWith(t testing.TB, flags []string, environment ...string) *process {
+	t.Helper()
+	p := start(t, "worker", program("writ"), append(w.environment(), environment...), append([]string{"worker", "-o", "json"}, flags...)...)
 	line, err := p.readyLine()
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,7 @@ func (s *Store) Trip(ctx context.Context, provider string, failures int, last st
 	note := fmt.Sprintf("%d attempts in a row were not answered within %s; the last: %s", failures, breakerWindow, last)
 	// If PostgreSQL forgets it in a crash, the next streak sets it again.
 	err = s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
+		tripped = false
 		if err := lockSubject(ctx, tx, on); err != nil {
 			return err
 		}

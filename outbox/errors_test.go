@@ -24,6 +24,7 @@ func TestAnErrorOfTheDatabaseSaysWhetherTheStatementMayBeRepeated(t *testing.T) 
 		"a wrong password":        {&pgconn.PgError{Code: "28P01"}, intent.CodeDatabaseDenied, false},
 		"no such database":        {&pgconn.PgError{Code: "3D000"}, intent.CodeDatabaseDenied, false},
 		"no such table":           {&pgconn.PgError{Code: "42P01"}, intent.CodeMigrationRequired, false},
+		"a lost statement":        {&pgconn.PgError{Code: "26000"}, intent.CodeDatabaseRefused, false},
 		"a broken constraint":     {&pgconn.PgError{Code: "23514"}, intent.CodeDatabaseRefused, false},
 	} {
 		var e *intent.Error

@@ -176,8 +176,9 @@ func (s *Store) DropExpiredGuards(ctx context.Context, limit int) (int, error) {
 			SELECT tenant, day FROM guard_keys WHERE expires_at <= (SELECT writ_now())
 			ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 		DELETE FROM guard_keys k USING expired e WHERE k.tenant = e.tenant AND k.day = e.day`
-	dropped := 0
+	var dropped int
 	err := s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
+		dropped = 0
 		for _, statement := range []string{marks, keys} {
 			tag, err := tx.Exec(ctx, statement, limit)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"writ/intent"
 	"writ/internal/pgtest"
 	"writ/outbox"
 )
@@ -259,6 +260,34 @@ func TestAPoolerIsKnownByWhatItDoes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestAPoolerThatNothingCanWorkThroughIsRefused(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	for name, c := range map[string]struct {
+		options pgtest.PoolerOptions
+		mode    string
+		refused bool
+	}{
+		"session":                                {pgtest.PoolerOptions{}, "cache_statement", false},
+		"transaction":                            {pgtest.PoolerOptions{PerTransaction: true}, "cache_statement", true},
+		"transaction, statements without names":  {pgtest.PoolerOptions{PerTransaction: true}, "cache_describe", false},
+		"transaction, prepared statements apart": {pgtest.PoolerOptions{PerTransaction: true, KeepPrepared: true}, "cache_statement", false},
+		"statement":                              {pgtest.PoolerOptions{PerStatement: true}, "cache_describe", true},
+		"it refuses the search path":             {pgtest.PoolerOptions{OnlyKnownParameters: true}, "cache_describe", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool, _ := pgtest.Pool(t, with(t, pgtest.Pooler(t, b.url, c.options), "default_query_exec_mode", c.mode))
+			err := outbox.New(pool).CheckPooler(t.Context())
+			if refused := intent.CodeOf(err) == intent.CodeInvalidConfig; refused != c.refused || err != nil && !refused {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	if err := b.CheckPooler(t.Context()); err != nil {
+		t.Errorf("without a pooler: %v", err)
 	}
 }
 

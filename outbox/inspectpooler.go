@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"writ/intent"
 )
 
 // PoolMode is what a connection pooler between Writ and PostgreSQL lends its clients a
@@ -47,6 +49,46 @@ type Pooler struct {
 	// NamesStatements says that Writ's pool prepares statements with names, which is pgx's
 	// default; default_query_exec_mode in the URL changes it.
 	NamesStatements bool
+}
+
+// Unusable says why nothing of Writ can work through the pooler; empty if it can, and if that was
+// not found out.
+func (p Pooler) Unusable() string {
+	switch {
+	case p.Mode == PerStatement:
+		return "a connection pooler lends connections for a statement and refuses transactions; set pool_mode = transaction or session for this database, " +
+			"or name PostgreSQL itself in DATABASE_URL"
+	case p.Mode == PerTransaction && p.NamesStatements && p.Prepared == Lost:
+		return losesPrepared
+	}
+	return ""
+}
+
+const losesPrepared = "a connection pooler lends connections for a transaction and loses prepared statements; add default_query_exec_mode=cache_describe to DATABASE_URL, " +
+	"or set max_prepared_statements (PgBouncer 1.21 or newer), or choose session mode"
+
+// CheckPooler is nil if Writ can work through what stands between it and PostgreSQL, or if that
+// was not found out; else it is an error with code invalid_configuration that says how to mend it.
+// A database that does not answer is an error as everywhere.
+func (s *Store) CheckPooler(ctx context.Context) error {
+	i, err := s.Inspector(ctx)
+	var obstacle *ConnectError
+	if errors.As(err, &obstacle) && obstacle.Why == NoParameter {
+		return intent.Errorf(intent.CodeInvalidConfig,
+			"the pooler refuses a setting of DATABASE_URL; take it out and give it to the role with ALTER ROLE ... SET: %w", err)
+	}
+	if err != nil {
+		return DatabaseError(err)
+	}
+	defer func() { _ = i.Close(context.WithoutCancel(ctx)) }()
+	p, err := i.Pooler(ctx)
+	if err != nil {
+		return DatabaseError(err)
+	}
+	if why := p.Unusable(); why != "" {
+		return intent.Errorf(intent.CodeInvalidConfig, "%s", why)
+	}
+	return nil
 }
 
 // poolerRounds is how often two clients are compared, and how often the second one looks for

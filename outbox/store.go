@@ -37,10 +37,29 @@ const (
 	beginRelaxed = "begin; set local synchronous_commit to off"
 )
 
-// within runs fn in a transaction that was begun with the statement begin.
+// within runs fn in a transaction that was begun with the statement begin. One that PostgreSQL
+// rolled back for the sake of another is run again, so fn has to begin anew each time.
 func (s *Store) within(ctx context.Context, begin string, fn func(tx pgx.Tx) error) error {
-	err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: begin}, fn)
-	return DatabaseError(err)
+	for try := 1; ; try++ {
+		err := pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{BeginQuery: begin}, fn)
+		if !rolledBack(err) || try == rollbackTries || !pause(ctx, time.Duration(try)*rollbackPause) {
+			return DatabaseError(err)
+		}
+	}
+}
+
+// How often a transaction is run that was rolled back for another, and after which pause, which
+// grows by itself each time.
+const (
+	rollbackTries = 5
+	rollbackPause = 10 * time.Millisecond
+)
+
+// rolledBack reports a serialization failure or a deadlock. Nothing of the transaction is left,
+// also if the COMMIT says so (PostgreSQL manual, section 13.5).
+func rolledBack(err error) bool {
+	state := sqlState(err)
+	return state == "40001" || state == "40P01"
 }
 
 // DatabaseError gives an error of PostgreSQL its code: database_unavailable if the answer
@@ -60,6 +79,8 @@ func DatabaseError(err error) error {
 	switch pg.Code {
 	case "42P01", "42883", "42703": // undefined table, function, column
 		return refused(intent.CodeMigrationRequired, "the schema of the outbox is missing or old; run `writ migrate up`", pg, err)
+	case "26000", "42P05": // no such prepared statement, or another one of that name
+		return refused(intent.CodeDatabaseRefused, losesPrepared, pg, err)
 	}
 	switch pg.Code[:2] {
 	case "08", "40", "53", "55", "57", "58": // connection, rollback, resources, not ready, stopped, system

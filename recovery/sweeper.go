@@ -28,6 +28,8 @@ type Sweeper struct {
 	store    *outbox.Store
 	temporal client.Client
 	log      *slog.Logger
+	// ready is asked before each sweep; nil if nothing has to be.
+	ready func(context.Context) error
 }
 
 // NewSweeper returns a sweeper for the outbox.
@@ -35,20 +37,26 @@ func NewSweeper(store *outbox.Store, temporal client.Client, log *slog.Logger) *
 	return &Sweeper{store: store, temporal: temporal, log: log}
 }
 
-// Run sweeps at every interval, and tidies once a minute, until ctx ends. What fails is
-// logged and tried again at the next one.
+// Needs makes every sweep call ready first and returns the sweeper. If it fails, nothing is taken: what
+// is overdue stays so, instead of being put off for a Temporal that could start nothing.
+func (s *Sweeper) Needs(ready func(context.Context) error) *Sweeper {
+	s.ready = ready
+	return s
+}
+
+// Run sweeps at once and at every interval, and tidies once a minute, until ctx ends. What
+// fails is logged and tried again at the next one.
 func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 	sweep, tidy := time.NewTicker(interval), time.NewTicker(tidyInterval)
 	defer sweep.Stop()
 	defer tidy.Stop()
+	s.sweep(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-sweep.C:
-			if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-				s.log.Warn("recovery did not finish a sweep", "error", err)
-			}
+			s.sweep(ctx)
 		case <-tidy.C:
 			if err := s.Tidy(ctx); err != nil && ctx.Err() == nil {
 				s.log.Warn("what is no longer needed was not dropped", "error", err)
@@ -57,27 +65,51 @@ func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 	}
 }
 
+func (s *Sweeper) sweep(ctx context.Context) {
+	if _, err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+		s.log.Warn("recovery did not finish a sweep", "error", err)
+	}
+}
+
+// wakeTimeout is how long Temporal may take for one intent, and to become ready.
+const wakeTimeout = 10 * time.Second
+
 // Sweep asks Temporal for a running workflow of every intent that is overdue now and
 // returns how many it asked for. A workflow that still runs is told to read its row again,
 // because there may be a decision or evidence that it has not heard of; one that does
 // not is started. An intent for which Temporal gives none is logged and does not hold up
 // the rest: it comes up again when its new due time has passed.
 func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
+	err = s.SweepEach(ctx, func(_ outbox.Stalled, err error) {
+		if err == nil {
+			asked++
+		}
+	})
+	return asked, err
+}
+
+// SweepEach is [Sweeper.Sweep], and tells each of every intent, with the error if Temporal gives
+// it no workflow.
+func (s *Sweeper) SweepEach(ctx context.Context, each func(st outbox.Stalled, err error)) error {
+	if err := s.prepare(ctx); err != nil {
+		return fmt.Errorf("make Temporal ready for overdue intents: %w", err)
+	}
 	for {
 		stalled, err := s.store.TakeStalled(ctx, batch)
 		if err != nil {
-			return asked, fmt.Errorf("find overdue intents: %w", err)
+			return fmt.Errorf("find overdue intents: %w", err)
 		}
 		for _, st := range stalled {
-			if err := s.wake(ctx, st); err != nil {
+			err := s.wake(ctx, st)
+			if err != nil {
 				s.log.Warn("an overdue intent was not started", "intent_id", st.ID, "error", err)
-				continue
+			} else {
+				s.log.Info("an overdue intent has a running workflow again", "intent_id", st.ID)
 			}
-			asked++
-			s.log.Info("an overdue intent has a running workflow again", "intent_id", st.ID)
+			each(st, err)
 		}
 		if len(stalled) < batch {
-			return asked, nil
+			return nil
 		}
 	}
 }
@@ -108,7 +140,18 @@ const (
 	guardBatches = 20
 )
 
+func (s *Sweeper) prepare(ctx context.Context) error {
+	if s.ready == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	return s.ready(ctx)
+}
+
 func (s *Sweeper) wake(ctx context.Context, st outbox.Stalled) error {
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
 	labels := activities.Labels{Tool: st.Tool, Tenant: st.Tenant, RequestKey: st.RequestKey}
 	return workflows.WakeID(ctx, s.temporal, st.ID, st.TaskQueue, labels, st.Traceparent)
 }

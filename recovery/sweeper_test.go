@@ -167,3 +167,19 @@ func TestASweepWithoutADatabaseSaysSo(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestASweepThatTemporalIsNotReadyForPutsNothingOff(t *testing.T) {
+	t.Parallel()
+	store, _ := overdue(t, 3)
+	temporal, away := &temporalClient{}, errors.New("no search attributes")
+	var missing error
+	sweeper := recovery.NewSweeper(store, temporal, slog.New(slog.DiscardHandler)).Needs(func(context.Context) error { return missing })
+	missing = away
+	if started, err := sweeper.Sweep(t.Context()); started != 0 || !errors.Is(err, away) {
+		t.Errorf("%d, %v", started, err)
+	}
+	missing = nil
+	if started, err := sweeper.Sweep(t.Context()); started != 3 || err != nil {
+		t.Errorf("when it is ready: %d, %v", started, err)
+	}
+}

@@ -106,13 +106,21 @@ func attributes(l activities.Labels, state string) []temporal.SearchAttributeUpd
 	}
 }
 
-// RegisterSearchAttributes makes the search attributes known to the namespace. It must
-// have returned before a worker polls: a workflow task that uses an unknown attribute
-// fails.
+// RegisterSearchAttributes makes the search attributes known to the namespace, unless they
+// are. It must have returned before a worker polls: a workflow task that uses an unknown
+// attribute fails. It is called again whenever the namespace may be another one, because
+// Temporal's store was replaced: then no workflow can be started that has them.
 func RegisterSearchAttributes(ctx context.Context, c client.Client, namespace string) error {
+	_, err := RestoreSearchAttributes(ctx, c, namespace)
+	return err
+}
+
+// RestoreSearchAttributes is RegisterSearchAttributes for who wants to know whether some were
+// missing.
+func RestoreSearchAttributes(ctx context.Context, c client.Client, namespace string) (missed bool, err error) {
 	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
-		return fmt.Errorf("list search attributes: %w", err)
+		return false, fmt.Errorf("list search attributes: %w", err)
 	}
 	missing := map[string]enumspb.IndexedValueType{}
 	for _, key := range searchAttributes {
@@ -121,7 +129,7 @@ func RegisterSearchAttributes(ctx context.Context, c client.Client, namespace st
 		}
 	}
 	if len(missing) == 0 {
-		return nil
+		return false, nil
 	}
 	_, err = c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
 		Namespace: namespace, SearchAttributes: missing,
@@ -129,7 +137,7 @@ func RegisterSearchAttributes(ctx context.Context, c client.Client, namespace st
 	// Another worker that starts at the same moment may have been first.
 	var exists *serviceerror.AlreadyExists
 	if err != nil && !errors.As(err, &exists) {
-		return fmt.Errorf("register search attributes: %w", err)
+		return true, fmt.Errorf("register search attributes: %w", err)
 	}
-	return nil
+	return true, nil
 }

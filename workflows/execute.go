@@ -283,6 +283,7 @@ func (e *execution) step(ctx workflow.Context, name string, in any, summary stri
 	}
 	normal := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 30 * time.Second,
+		HeartbeatTimeout:    stepHeartbeat,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 500 * time.Millisecond, MaximumInterval: 5 * time.Second},
 		Summary:             name + ": " + summary,
 	})
@@ -291,6 +292,9 @@ func (e *execution) step(ctx workflow.Context, name string, in any, summary stri
 	}
 	return e.note(p), nil
 }
+
+// stepHeartbeat is how soon a lost worker is noticed by a database step that is an activity of its own.
+const stepHeartbeat = 2 * time.Second
 
 // localFor is how long a database step is tried inside the workflow task. It must stay
 // below the workflow task timeout.

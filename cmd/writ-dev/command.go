@@ -73,7 +73,7 @@ All ports are on 127.0.0.1.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().StringP("output", "o", "text", "`form` of what is printed: text or json")
 	up.register(root.Flags())
-	root.AddCommand(newDemoCommand())
+	root.AddCommand(newDemoCommand(), newChaosCommand())
 	return root
 }
 

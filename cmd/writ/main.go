@@ -21,7 +21,22 @@ func main() {
 	// A reader that went away must not end a worker in the middle of a call, nor hide a
 	// command's exit status: the write fails instead.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go stopOn(signals, cancel)
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// stopOn asks the command to stop at the first signal and ends the process at the second one. It
+// does not leave the second one to the kernel, which drops a signal that process 1 of a container
+// has no handler for.
+func stopOn(signals <-chan os.Signal, stop func()) {
+	<-signals
+	stop()
+	status := 128
+	if second, ok := (<-signals).(syscall.Signal); ok {
+		status += int(second) // as a shell tells that a signal ended a command
+	}
+	os.Exit(status)
 }

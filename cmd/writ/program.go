@@ -80,13 +80,13 @@ Exit statuses:
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	flags := cmd.PersistentFlags()
 	flags.StringVarP(&p.output, "output", "o", outputText, "`form` of the answer: text or json")
-	flags.StringVar(&p.logLevel, "log-level", "", "least `level` that is logged: debug, info, warn or error (default: warn; the worker's: info)")
+	flags.StringVar(&p.logLevel, "log-level", "", "least `level` that is logged: debug, info, warn or error (default: warn; of worker and recover: info)")
 	flags.StringVar(&p.logFormat, "log-format", outputText, "`form` of the log on standard error: text or json")
 	p.connection.register(flags)
 	cmd.AddCommand(
 		newExecuteCommand(p), newConfirmCommand(p), newDenyCommand(p), newResolveCommand(p), newReissueCommand(p), newDoubtCommand(p),
 		newHoldCommand(p), newScheduleCommand(p), newIntentCommand(p), newReceiptCommand(p), newToolsCommand(p),
-		newWorkerCommand(p), newMigrateCommand(p), newDoctorCommand(p), newVersionCommand(p),
+		newWorkerCommand(p), newRecoverCommand(p), newMigrateCommand(p), newDoctorCommand(p), newVersionCommand(p),
 	)
 	return cmd
 }

@@ -27,6 +27,7 @@ type workerFlags struct {
 	tools        []string
 	recoverEvery time.Duration
 	stopGrace    time.Duration
+	startWithin  time.Duration
 	maxResult    int
 	// breakerFailures is 0 for off, where the library's 0 is its default.
 	breakerFailures int
@@ -43,6 +44,9 @@ echo is hosted. Your own tools are hosted by your own program, with writ.NewWork
 
 It says on standard error when it is ready, with -o json on standard output:
 {"ready":true,"identity":…,"pid":…,"task_queue":…,"tools":[…]}.
+
+While PostgreSQL or Temporal is away it is not ready, says which of them is missing, and tries
+again until they answer.
 
 SIGINT or SIGTERM: it takes no more work, waits --stop-grace for running tools, and leaves
 with 0. A second signal ends it at once, which is safe as well.`,
@@ -61,6 +65,7 @@ with 0. A second signal ends it at once, which is safe as well.`,
 	flags.StringSliceVar(&f.tools, "tools", nil, "`names` of the tools to host, with commas (default: all)")
 	flags.DurationVar(&f.recoverEvery, "recover-every", recovery.DefaultInterval, "how often to look for intents that stopped; 0 never does, so that another worker must")
 	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "how long running tools are waited for at the end")
+	flags.DurationVar(&f.startWithin, "start-within", 0, startWithinUsage)
 	flags.IntVar(&f.maxResult, "max-result", activities.DefaultMaxResult, "how many `bytes` of a tool's answer are kept; of a larger one the beginning, with the size and digest of all")
 	flags.IntVar(&f.breakerFailures, "breaker-failures", activities.DefaultBreakerFailures, "`number` of attempts in a row, within a minute, that a provider may leave unanswered before it is held; 0 never holds it")
 	return cmd
@@ -81,6 +86,9 @@ func (f *workerFlags) fromEnvironment() {
 func (p *program) work(ctx context.Context, f workerFlags) error {
 	if f.recoverEvery < 0 || f.stopGrace <= 0 {
 		return usage("--recover-every must not be negative, and --stop-grace must be longer than 0")
+	}
+	if f.startWithin < 0 {
+		return usage("--start-within must not be negative; 0 waits until PostgreSQL and Temporal answer")
 	}
 	if f.maxResult <= 0 {
 		return usage("--max-result must be more than 0")
@@ -105,7 +113,7 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	}
 	worker, err := writ.NewWorker(ctx, writ.WorkerConfig{
 		Config: cfg, TaskQueue: f.taskQueue, Identity: f.identity, RecoverEvery: f.recoverEvery, StopGrace: f.stopGrace,
-		MaxResult: f.maxResult, BreakerFailures: f.breakerFailures,
+		StartWithin: f.startWithin, MaxResult: f.maxResult, BreakerFailures: f.breakerFailures,
 	}, list...)
 	if err != nil {
 		return err

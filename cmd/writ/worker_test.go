@@ -9,6 +9,7 @@ func TestAWorkerRefusesFlagsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, want string }{
 		{"--recover-every -1s", "--recover-every must not be negative"},
+		{"--start-within -1s", "--start-within must not be negative"},
 		{"--stop-grace 0s", "--stop-grace must be longer than 0"},
 		{"--breaker-failures -1", "--breaker-failures must not be negative"},
 		{"--max-result 0", "--max-result must be more than 0"},
@@ -28,7 +29,7 @@ func TestAWorkerWithoutAProviderHostsOnlyEchoAndSaysSo(t *testing.T) {
 	if r.status != 2 || !strings.Contains(r.stderr, "without --provider-url; choose from echo") {
 		t.Errorf("status %d, %s", r.status, r.stderr)
 	}
-	r = command(t, "worker", "--database-url", nowhere)
+	r = command(t, "worker", "--database-url", nowhere, "--start-within", "1ms")
 	if r.status != 1 || !strings.Contains(r.stderr, "only echo is hosted") || !strings.Contains(r.stderr, "database_unavailable") {
 		t.Errorf("status %d, %s", r.status, r.stderr)
 	}

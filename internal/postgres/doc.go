@@ -4,7 +4,8 @@
 // [Start] finds the binaries, creates the cluster in a data folder when there
 // is none yet, starts the server as a child process on a loopback port, and
 // returns once it answers. [Server.URL] gives the address of a database,
-// [Server.CreateDatabase] makes one, [Server.Stop] ends the server.
+// [Server.CreateDatabase] makes one, [Server.Stop] ends the server,
+// [Server.StopAtOnce] as a crash would.
 // [CreateDatabase] makes a database on a server that somebody else runs.
 //
 // The cluster is as durable as a production one: fsync, full page writes and

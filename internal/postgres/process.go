@@ -13,6 +13,9 @@ import (
 // lost its parent.
 const shutdown = syscall.SIGINT
 
+// immediateShutdown is how PostgreSQL is asked to end without a checkpoint.
+const immediateShutdown = syscall.SIGQUIT
+
 // command prepares a program of PostgreSQL. Its environment leaves out what
 // would change the program's behaviour behind our back (PGDATA, PGPORT,
 // locales), and its working folder is one that its user may enter.

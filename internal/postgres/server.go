@@ -169,8 +169,14 @@ func (s *Server) CreateDatabase(ctx context.Context, name string) error {
 // An ephemeral folder is removed. When ctx ends first, the server is killed,
 // which loses nothing that was committed, and the context's error is returned.
 // Stopping a stopped server does nothing.
-func (s *Server) Stop(ctx context.Context) error {
+func (s *Server) Stop(ctx context.Context) error { return s.end(ctx, shutdown) }
+
+// StopAtOnce ends the server as Stop does, but without a checkpoint, as if it had crashed:
+// the next start finds what was committed in the write-ahead log.
+func (s *Server) StopAtOnce(ctx context.Context) error { return s.end(ctx, immediateShutdown) }
+
+func (s *Server) end(ctx context.Context, signal os.Signal) error {
 	// Killed, the server's own children notice that it is gone and leave.
-	err := s.process.Stop(ctx, shutdown)
+	err := s.process.Stop(ctx, signal)
 	return errors.Join(err, s.closeFolder())
 }

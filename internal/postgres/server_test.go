@@ -52,6 +52,25 @@ func TestAKilledServerRecoversWhatWasCommitted(t *testing.T) {
 	}
 }
 
+func TestAServerThatWasStoppedAtOnceRecoversWhatWasCommitted(t *testing.T) {
+	t.Parallel()
+	dir := reachableDir(t)
+	first := start(t, Options{DataDir: dir})
+	execute(t, first.URL("postgres"), "CREATE TABLE ledger AS SELECT 42 AS amount")
+	if err := first.StopAtOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	second := start(t, Options{DataDir: dir})
+	if amount := queryInt(t, second.URL("postgres"), "SELECT amount FROM ledger"); amount != 42 {
+		t.Fatalf("found %d, want 42", amount)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "postgres.log"))
+	if err != nil || !bytes.Contains(log, []byte("was not properly shut down")) {
+		t.Errorf("it was no crash (%v):\n%s", err, log)
+	}
+}
+
 func TestAnEphemeralClusterLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	server := start(t, Options{Ephemeral: true})

@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 
 	"writ/cmd/writ-dev/stack"
@@ -33,7 +31,7 @@ func startWorker(ctx context.Context, program, name string, addresses stack.Addr
 	}
 	defer log.Close() // the process has it by then
 	command := exec.Command(program, "worker", "-o", "json")
-	command.Env = environment(addresses)
+	command.Env = addresses.ChildEnvironment()
 	command.Stderr = log
 	output, ready, err := os.Pipe()
 	if err != nil {
@@ -52,20 +50,6 @@ func startWorker(ctx context.Context, program, name string, addresses stack.Addr
 		return nil, fmt.Errorf("start %s: %w (%v):\n%s", name, err, stopErr, said)
 	}
 	return w, nil
-}
-
-// environment returns this process's environment with the stack's addresses
-// and nothing else that says where PostgreSQL and Temporal are: a person's own
-// profile for another Temporal must not lead the worker astray.
-func environment(addresses stack.Addresses) []string {
-	kept := slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		return strings.HasPrefix(variable, "TEMPORAL_") || strings.HasPrefix(variable, "PG")
-	})
-	kept = append(kept, "TEMPORAL_CONFIG_FILE="+os.DevNull)
-	for _, variable := range addresses.Environment() {
-		kept = append(kept, variable.Name+"="+variable.Value)
-	}
-	return kept
 }
 
 // awaitReady reads the line with which a worker says that it is ready.

@@ -2,6 +2,9 @@ package stack
 
 import (
 	"log/slog"
+	"os"
+	"slices"
+	"strings"
 
 	"writ"
 )
@@ -104,4 +107,18 @@ func (a Addresses) Environment() []Variable {
 		variables = append(variables, Variable{"WRIT_PROVIDER_URL", a.ProviderURL})
 	}
 	return append(variables, Variable{"WRIT_TASK_QUEUE", a.TaskQueue})
+}
+
+// ChildEnvironment returns this process's environment with the stack's addresses
+// and nothing else that says where PostgreSQL and Temporal are: a person's own
+// profile for another Temporal must not lead a child astray.
+func (a Addresses) ChildEnvironment() []string {
+	kept := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "TEMPORAL_") || strings.HasPrefix(variable, "PG")
+	})
+	kept = append(kept, "TEMPORAL_CONFIG_FILE="+os.DevNull)
+	for _, variable := range a.Environment() {
+		kept = append(kept, variable.Name+"="+variable.Value)
+	}
+	return kept
 }

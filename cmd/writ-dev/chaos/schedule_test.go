@@ -1,0 +1,82 @@
+package chaos
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestTheSameSeedGivesTheSameFaultsAtTheSameTimes(t *testing.T) {
+	t.Parallel()
+	first := Schedule(7, 10*time.Minute)
+	if again := Schedule(7, 10*time.Minute); !reflect.DeepEqual(first, again) {
+		t.Error("one seed gave two schedules")
+	}
+	if other := Schedule(8, 10*time.Minute); reflect.DeepEqual(first, other) {
+		t.Error("two seeds gave one schedule")
+	}
+	for n := range 50 {
+		if !reflect.DeepEqual(orderOf(7, n), orderOf(7, n)) {
+			t.Errorf("request %d of one seed is two requests", n)
+		}
+	}
+}
+
+func TestAFaultComesAtLeastEveryFiveSecondsAndEveryKindInAMinuteAndAHalf(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		const length = 10 * time.Minute
+		seen, last := map[Kind]time.Duration{}, time.Duration(0)
+		events := Schedule(seed, length)
+		for _, e := range events {
+			if e.At-last > 5*time.Second || e.At <= last {
+				t.Errorf("seed %d: a fault at %s comes after one at %s", seed, e.At, last)
+			}
+			if _, was := seen[e.Kind]; !was {
+				seen[e.Kind] = e.At
+			}
+			last = e.At
+		}
+		if length-last > 5*time.Second || len(events) < 120 {
+			t.Errorf("seed %d: %d faults, the last one at %s", seed, len(events), last)
+		}
+		for _, s := range shares {
+			if at, was := seen[s.kind]; !was || at > 90*time.Second {
+				t.Errorf("seed %d: %s comes first at %s (%t)", seed, s.kind, at, was)
+			}
+		}
+	}
+}
+
+func TestFaultsLastAsLongAsTheirShareSays(t *testing.T) {
+	t.Parallel()
+	of := map[Kind]share{}
+	for _, s := range shares {
+		of[s.kind] = s
+	}
+	for _, e := range Schedule(1, time.Hour) {
+		if s := of[e.Kind]; e.For < s.least || e.For > s.most {
+			t.Errorf("%s lasts %s, want %s to %s", e.Kind, e.For, s.least, s.most)
+		}
+	}
+}
+
+func TestTheLoadHasEveryToolAndNoTwoRequestsShareAMark(t *testing.T) {
+	t.Parallel()
+	tools, marks, waiting := map[string]int{}, map[string]bool{}, 0
+	const many = 500
+	for n := 1; n <= many; n++ {
+		o := orderOf(3, n)
+		tools[o.request.Tool]++
+		marks[o.mark] = true
+		if o.waits {
+			waiting++
+		}
+		if err := o.request.Check(); err != nil {
+			t.Errorf("%+v: %v", o.request, err)
+		}
+	}
+	if len(tools) != len(portions) || len(marks) != many || waiting == 0 || waiting == many {
+		t.Errorf("%d tools, %d marks, %d wait", len(tools), len(marks), waiting)
+	}
+}
