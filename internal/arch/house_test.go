@@ -10,7 +10,7 @@ import (
 // it; two rooms of one floor do not know each other.
 var floors = [][]string{
 	{"intent"},
-	{"policy", "outbox", "receipts", "tools", "telemetry"},
+	{"policy", "outbox", "receipts", "tools", "telemetry", "codec"},
 	{"activities"},
 	{"workflows"},
 	{"recovery", "doctor"},
