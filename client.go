@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"writ/codec"
 	"writ/intent"
 	"writ/outbox"
 	"writ/telemetry"
@@ -245,7 +246,10 @@ const acceptanceCheck = 2 * time.Second
 // not come.
 func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error {
 	code := intent.CodeTemporalUnavailable
-	if gaveUp(ctx) {
+	switch {
+	case codec.Unopened(cause):
+		code = intent.CodeOf(cause) // Temporal did answer
+	case gaveUp(ctx):
 		code = intent.CodeNotYetKnown
 	}
 	check, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptanceCheck)
@@ -267,7 +271,7 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 		known = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe, and `writ doctor` shows whether a worker polls for it",
 			p.request.RequestKey)
 	}
-	if code == intent.CodeTemporalUnavailable {
+	if code != intent.CodeNotYetKnown {
 		known += ": " + cause.Error()
 	}
 	var namespace *serviceerror.NamespaceNotFound

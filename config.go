@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 
+	"writ/codec"
 	"writ/intent"
 )
 
@@ -31,6 +32,10 @@ type Config struct {
 	// MaxPayload is the size in bytes that a payload may have, as it is sent and in canonical
 	// form; clients and workers must agree on it. Default: 1 MiB; at most 64 MiB.
 	MaxPayload int
+	// PayloadKeys seal what Temporal stores; clients and workers must have the same. See
+	// codec.ParseKeys. A DataConverter in Temporal works underneath, and a FailureConverter is
+	// refused beside keys. Default: none, and everything that Temporal stores can be read there.
+	PayloadKeys codec.Keys
 }
 
 // The bounds of Config.MaxPayload and WorkerConfig.MaxResult, in bytes. Both are held in
@@ -49,8 +54,8 @@ func checkLimit(what string, limit, most int) error {
 }
 
 // FromEnvironment reads DATABASE_URL (else PG*), Temporal's own environment configuration
-// (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE and so on) and WRIT_MAX_PAYLOAD, a
-// number of bytes.
+// (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE and so on), WRIT_MAX_PAYLOAD, a
+// number of bytes, and the keys in WRIT_PAYLOAD_KEYS or in the file WRIT_PAYLOAD_KEYS_FILE.
 func FromEnvironment() (Config, error) {
 	temporal, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
@@ -61,6 +66,9 @@ func FromEnvironment() (Config, error) {
 		if cfg.MaxPayload, err = strconv.Atoi(text); err != nil {
 			return Config{}, intent.Errorf(intent.CodeInvalidConfig, "WRIT_MAX_PAYLOAD %q is not a number of bytes", text)
 		}
+	}
+	if cfg.PayloadKeys, err = payloadKeysFromEnvironment(); err != nil {
+		return Config{}, err
 	}
 	return cfg, checkLimit("WRIT_MAX_PAYLOAD", cfg.MaxPayload, maxMaxPayload)
 }
@@ -95,6 +103,9 @@ type connection struct {
 func connect(cfg Config) (*connection, error) {
 	cfg = cfg.withDefaults()
 	if err := checkLimit("MaxPayload", cfg.MaxPayload, maxMaxPayload); err != nil {
+		return nil, err
+	}
+	if err := cfg.seal(); err != nil {
 		return nil, err
 	}
 	pool, err := newPool(cfg.DatabaseURL)

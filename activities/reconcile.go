@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,6 +13,7 @@ import (
 	"writ/intent"
 	"writ/internal/invocation"
 	"writ/internal/killpoint"
+	"writ/internal/panictext"
 	"writ/outbox"
 	"writ/telemetry"
 	"writ/tools"
@@ -114,7 +114,7 @@ func (a *Activities) findingOf(grant outbox.LookupGrant, ask func() (tools.Findi
 	found = outbox.Found{Finding: intent.Unclear}
 	defer func() {
 		if p := recover(); p != nil {
-			found.Code, found.Message = CodePanic, storable(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()), maxMessage)
+			found.Code, found.Message = CodePanic, storable(panictext.Of(p), maxMessage)
 		}
 	}()
 	finding, err := ask()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,6 +13,7 @@ import (
 
 	"writ/intent"
 	"writ/internal/invocation"
+	"writ/internal/panictext"
 	"writ/outbox"
 	"writ/telemetry"
 	"writ/tools"
@@ -96,7 +96,7 @@ func (r run) evidenceOf(call func() (tools.Result, error)) (ev outbox.Evidence) 
 	defer func() {
 		if p := recover(); p != nil {
 			// The stack is for the operator; it stays in the database and out of receipts.
-			failed(&ev, tools.Classify(r.class, fmt.Errorf("panic: %v\n%s", p, debug.Stack())))
+			failed(&ev, tools.Classify(r.class, errors.New(panictext.Of(p))))
 			ev.Code, ev.Contact = CodePanic, intent.NoContact
 		}
 	}()

@@ -15,10 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/client"
-
 	"writ"
 	"writ/policy"
+	"writ/telemetry"
 	"writ/tools"
 	"writ/tools/effecthttp"
 	"writ/tools/sample"
@@ -73,7 +72,7 @@ func runHostedWorker() int {
 	return 0
 }
 
-func hostAll(ctx context.Context) error {
+func hostAll(ctx context.Context) (err error) {
 	window, err := readWindow(os.Getenv(windowVariable))
 	if err != nil {
 		return err
@@ -82,12 +81,20 @@ func hostAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if list, err = withCanaries(list, os.Getenv(canaryVariable)); err != nil {
+		return err
+	}
+	cfg, err := writ.FromEnvironment()
+	if err != nil {
+		return err
+	}
+	flush, err := telemetry.Setup(ctx, "writ")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush(context.WithoutCancel(ctx))) }()
 	worker, err := writ.NewWorker(ctx, writ.WorkerConfig{
-		Config: writ.Config{
-			DatabaseURL: os.Getenv("DATABASE_URL"),
-			Temporal:    client.Options{HostPort: os.Getenv("TEMPORAL_ADDRESS"), Namespace: os.Getenv("TEMPORAL_NAMESPACE")},
-		},
-		TaskQueue: os.Getenv("WRIT_TASK_QUEUE"), RecoverEvery: 500 * time.Millisecond,
+		Config: cfg, TaskQueue: os.Getenv("WRIT_TASK_QUEUE"), RecoverEvery: 500 * time.Millisecond,
 		Policy: unlessForbidden{os.Getenv(forbiddenVariable)},
 	}, list...)
 	if err != nil {

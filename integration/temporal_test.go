@@ -42,8 +42,14 @@ func (w *world) history(t testing.TB) *history.History {
 // historyOf returns the events of the newest run of a workflow.
 func (w *world) historyOf(t testing.TB, workflowID string) *history.History {
 	t.Helper()
+	return w.historyOfRun(t, workflowID, "")
+}
+
+// historyOfRun returns the events of a run of a workflow; of the newest one if runID is empty.
+func (w *world) historyOfRun(t testing.TB, workflowID, runID string) *history.History {
+	t.Helper()
 	var h history.History
-	events := w.stack.temporal(t).GetWorkflowHistory(t.Context(), workflowID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := w.stack.temporal(t).GetWorkflowHistory(t.Context(), workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err != nil {

@@ -23,6 +23,7 @@ type world struct {
 	name     string // of the schema, the task queue and the tenant
 	database string // URL whose search path is the schema
 	provider *provider
+	settings []string // further variables of Writ's programs
 }
 
 // newWorld makes a world on the stack that the tests share.
@@ -63,14 +64,14 @@ func within(t testing.TB, database, schema string) string {
 
 // environment is what connects Writ's programs to the world.
 func (w *world) environment() []string {
-	return []string{
+	return append([]string{
 		"DATABASE_URL=" + w.database,
 		"TEMPORAL_ADDRESS=" + w.stack.TemporalAddress,
 		"TEMPORAL_NAMESPACE=" + w.stack.TemporalNamespace,
 		"WRIT_PROVIDER_URL=" + w.provider.url,
 		"WRIT_TASK_QUEUE=" + w.name,
 		"WRIT_PRINCIPAL=shop",
-	}
+	}, w.settings...)
 }
 
 // startWorker starts a worker with the sample tools and returns when it polls.

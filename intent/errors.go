@@ -104,11 +104,14 @@ const (
 	CodeDatabaseDenied      Code = "database_access_denied"
 	CodeTemporalUnavailable Code = "temporal_unavailable"
 	// CodeTemporalRefused: Temporal answered, and did not start the workflow.
-	CodeTemporalRefused   Code = "temporal_refused"
-	CodeMigrationRequired Code = "migration_required"
-	CodeRecordsExist      Code = "records_exist"
-	CodeInvalidConfig     Code = "invalid_configuration"
-	CodeNotYetKnown       Code = "not_yet_known"
+	CodeTemporalRefused Code = "temporal_refused"
+	// CodePayloadKeyMissing: what Temporal stores is sealed under a key that this process lacks.
+	CodePayloadKeyMissing   Code = "payload_key_missing"
+	CodePayloadNotAuthentic Code = "payload_not_authentic"
+	CodeMigrationRequired   Code = "migration_required"
+	CodeRecordsExist        Code = "records_exist"
+	CodeInvalidConfig       Code = "invalid_configuration"
+	CodeNotYetKnown         Code = "not_yet_known"
 )
 
 // The codes of the command line. They share the namespace of all others, so that one table

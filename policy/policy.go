@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"writ/intent"
+	"writ/internal/panictext"
 )
 
 // Facts are what a decision is made on.
@@ -135,7 +136,7 @@ func (e *Engine) ask(ctx context.Context, f Facts) (Verdict, error) {
 		var a answer
 		defer func() {
 			if p := recover(); p != nil {
-				a.err = fmt.Errorf("policy %s panicked: %v", e.policy.Name(), p)
+				a.err = fmt.Errorf("policy %s: %s", e.policy.Name(), panictext.Of(p))
 			}
 			answers <- a
 		}()

@@ -38,7 +38,7 @@ func AttemptCodes() []AttemptCode {
 		{Code: CodeToolError, Outcome: intent.Unknown,
 			Meaning: "The tool returned an error without saying what it did before, or a failure without a code, whose outcome stands; of a read and a transactional tool it is certain that nothing was changed."},
 		{Code: CodePanic, Outcome: intent.Unknown,
-			Meaning: "The tool, or a function of its `Group`, panicked; of a read and a transactional tool it is certain that nothing was changed. The message of the attempt holds the stack."},
+			Meaning: "The tool, or a function of its `Group`, panicked; of a read and a transactional tool it is certain that nothing was changed. The message of the attempt holds the stack, never the panic's value."},
 		{Code: CodeGoexit, Outcome: intent.Unknown,
 			Meaning: "The tool, or a function of its `Group`, ended its goroutine instead of returning."},
 		{Code: CodeNoTransaction, Outcome: intent.NotApplied, Final: true,

@@ -3,9 +3,9 @@ package tools
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
+
+	"writ/internal/panictext"
 )
 
 // Group runs functions of one tool in goroutines of their own. A panic in a goroutine that a
@@ -43,7 +43,7 @@ func (g *Group) Go(f func(ctx context.Context) error) {
 		defer func() {
 			if p := recover(); p != nil {
 				// The stack is for the operator; it stays in the database and out of receipts.
-				err = &goroutineError{code: CodePanic, text: fmt.Sprintf("panic: %v\n%s", p, debug.Stack())}
+				err = &goroutineError{code: CodePanic, text: panictext.Of(p)}
 			}
 			g.ended(err)
 		}()

@@ -86,7 +86,8 @@ Exit statuses:
 	cmd.AddCommand(
 		newExecuteCommand(p), newConfirmCommand(p), newDenyCommand(p), newResolveCommand(p), newReissueCommand(p), newDoubtCommand(p),
 		newHoldCommand(p), newScheduleCommand(p), newIntentCommand(p), newReceiptCommand(p), newToolsCommand(p),
-		newWorkerCommand(p), newRecoverCommand(p), newMigrateCommand(p), newDoctorCommand(p), newVersionCommand(p),
+		newWorkerCommand(p), newRecoverCommand(p), newMigrateCommand(p), newDoctorCommand(p), newCodecServerCommand(p),
+		newVersionCommand(p),
 	)
 	return cmd
 }

@@ -85,6 +85,8 @@ var statuses = map[intent.Code]int{
 	intent.CodeDatabaseDenied:      statusInfrastructure,
 	intent.CodeTemporalUnavailable: statusInfrastructure,
 	intent.CodeTemporalRefused:     statusInfrastructure,
+	intent.CodePayloadKeyMissing:   statusInfrastructure,
+	intent.CodePayloadNotAuthentic: statusInfrastructure,
 	intent.CodeMigrationRequired:   statusInfrastructure,
 	intent.CodeNotYetKnown:         statusInfrastructure,
 	intent.CodeInterrupted:         statusInfrastructure,

@@ -10,7 +10,7 @@ import (
 // it; two rooms of one floor do not know each other.
 var floors = [][]string{
 	{"intent"},
-	{"policy", "outbox", "receipts", "tools", "telemetry"},
+	{"policy", "outbox", "receipts", "tools", "telemetry", "codec"},
 	{"activities"},
 	{"workflows"},
 	{"recovery", "doctor"},
@@ -33,6 +33,7 @@ var cellars = map[string]cellar{
 	"internal/invocation":  {imports: []string{"intent"}, users: []string{"tools", "activities"}},
 	"internal/jsonpointer": {users: []string{"tools", "."}},
 	"internal/killpoint":   {users: []string{"tools", "activities"}},
+	"internal/panictext":   {users: []string{"tools", "activities", "policy"}},
 	"internal/loopback":    {users: []string{"internal/postgres", "cmd/writ-dev"}},
 	"internal/statedir":    {users: []string{"internal/postgres", "cmd/writ-dev", "cmd/writ-provider"}},
 	"internal/child":       {users: []string{"internal/postgres", "cmd/writ-dev"}},
