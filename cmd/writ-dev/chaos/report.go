@@ -72,6 +72,10 @@ func (r Report) Print(output io.Writer) error {
 	}
 	fmt.Fprint(table, "\nfault\ttimes\topen intents\tp50\tp99\tmax\t\n")
 	for _, m := range r.Result.Recoveries {
+		if m.Samples == 0 {
+			fmt.Fprintf(table, "%s\t%d\t0\t-\t-\t-\t\n", m.Kind, m.Faults)
+			continue
+		}
 		fmt.Fprintf(table, "%s\t%d\t%d\t%.1f s\t%.1f s\t%.1f s\t\n",
 			m.Kind, m.Faults, m.Samples, m.P50.Seconds(), m.P99.Seconds(), m.Max.Seconds())
 	}
