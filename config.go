@@ -116,6 +116,7 @@ func connect(cfg Config) (*connection, error) {
 		pool.Close()
 		return nil, err
 	}
+	reconnectSoon(&cfg.Temporal)
 	temporal, err := client.NewLazyClient(cfg.Temporal)
 	if err != nil {
 		pool.Close()

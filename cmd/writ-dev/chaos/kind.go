@@ -39,6 +39,11 @@ const (
 	ProviderLookupError Kind = "provider_lookup_error" // a lookup is answered with 500
 )
 
+// outages are those that take PostgreSQL or Temporal away from everybody.
+var outages = map[Kind]bool{
+	PostgresRestart: true, PostgresCrash: true, TemporalRestart: true, TemporalKill: true, TemporalEmptied: true,
+}
+
 // share says how often a kind is drawn, and how long its faults last.
 type share struct {
 	kind        Kind

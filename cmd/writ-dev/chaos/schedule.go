@@ -15,6 +15,9 @@ const (
 	mostPauseAtFirst = 3 * time.Second
 	// mostPause is that time at most afterwards, so that the intents have a little peace, too.
 	mostPause = 5 * time.Second
+	// peace is added to it after what takes the whole system down, once the first ones are over:
+	// it comes back within seconds, and the rest is to meet a system that works.
+	peace = 6 * time.Second
 	// calm is how long nothing happens at first, so that the first faults meet open intents.
 	calm = 3 * time.Second
 	// streamSchedule and streamLoad are the seed's streams, so that a change of one draw
@@ -39,7 +42,7 @@ func Schedule(seed uint64, length time.Duration) []Event {
 	deck := shuffled(random, func(share) int { return 1 })
 	most := mostPauseAtFirst
 	var events []Event
-	for at := calm; at < length; at += pause(random, most) {
+	for at := calm; at < length; {
 		if len(deck) == 0 {
 			deck = shuffled(random, func(s share) int { return s.weight })
 			most = mostPause
@@ -51,6 +54,10 @@ func Schedule(seed uint64, length time.Duration) []Event {
 			event.For += time.Duration(random.Int64N(int64(drawn.most - drawn.least))).Truncate(time.Millisecond)
 		}
 		events = append(events, event)
+		at += pause(random, most)
+		if most == mostPause && outages[drawn.kind] {
+			at += peace
+		}
 	}
 	return events
 }
