@@ -1,0 +1,41 @@
+-- Requests that hosts wrote in transactions of their own, until they are intents.
+
+-- +goose Up
+
+SET LOCAL lock_timeout = '2s';
+
+-- Nobody has authorized these yet: no claim can be made on one. A row goes in the transaction
+-- that makes its intent.
+CREATE TABLE enqueued (
+    id             uuid PRIMARY KEY,
+    tenant         text NOT NULL,
+    request_key    text NOT NULL,
+    principal      text NOT NULL,
+    tool           text NOT NULL,
+    payload        bytea NOT NULL,
+    effect_context bytea NOT NULL,
+    salt           bytea NOT NULL CHECK (length(salt) = 16),
+    fingerprint    bytea NOT NULL CHECK (length(fingerprint) = 32),
+    traceparent    text NOT NULL,
+    created_at     timestamptz NOT NULL,
+    not_before     timestamptz,
+    -- How often it was handed to Temporal, and what the last time said.
+    tries          integer NOT NULL DEFAULT 0 CHECK (tries >= 0),
+    error_code     text NOT NULL DEFAULT '',
+    error          text NOT NULL DEFAULT '',
+    -- When it is tried next. NULL: it is parked, and error says why.
+    due_at         timestamptz,
+    parked_at      timestamptz,
+    UNIQUE (tenant, request_key),
+    CHECK ((due_at IS NULL) = (parked_at IS NOT NULL)),
+    CHECK (parked_at IS NULL OR error_code <> '')
+);
+
+-- The dispatcher asks for each tenant's next rows.
+CREATE INDEX enqueued_due ON enqueued (tenant, due_at, id) WHERE due_at IS NOT NULL;
+
+-- Parked rows are few, and wait for a person.
+CREATE INDEX enqueued_parked ON enqueued (parked_at, id) WHERE parked_at IS NOT NULL;
+
+-- +goose Down
+DROP TABLE enqueued;
