@@ -29,7 +29,8 @@ func newRecoverCommand(p *program) *cobra.Command {
 		Long: `Finds intents that made no progress by their due time, because their workflow was terminated,
 deleted or lost with its cluster, because a decision or an answer was not heard, or because
 nobody took them, and starts the same workflow again from the row alone, with the persisted
-idempotency key. It also makes intents of the requests that hosts have enqueued. It hosts no tools, so it sends nothing itself: a worker has to poll.
+idempotency key. It also makes intents of the requests that hosts have enqueued. It hosts no
+tools, so it sends nothing itself: a worker has to poll.
 
 Every worker does the same beside its work. Any number may run at once: each intent is taken by
 one. An intent that waits for a person goes on waiting.
