@@ -172,7 +172,8 @@ func interrupted(err error) bool {
 }
 
 // find returns the row that has the request key, if there is one, after checking that it
-// is the same action; and the task queue whose workers drive it.
+// is the same action; and the task queue whose workers drive it. A key that is enqueued has no
+// row: the same action then runs now, and what is enqueued finds it running.
 func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox.Row, found bool, err error) {
 	if err = c.takesText(ctx, p); err == nil {
 		row, err = c.store.Load(ctx, p.id)
@@ -182,7 +183,7 @@ func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox
 	}
 	var spec outbox.Spec
 	if intent.CodeOf(err) == intent.CodeIntentNotFound {
-		spec, err = c.store.Spec(ctx, p.request.Tool)
+		spec, err = c.store.SpecFor(ctx, p.request.RequestKey, p.request.Action())
 	}
 	if err != nil && gaveUp(ctx) {
 		err = c.unanswered(ctx, p, err)

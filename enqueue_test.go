@@ -10,8 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/trace"
 
+	"writ/activities"
 	"writ/intent"
 	"writ/telemetry"
+	"writ/workflows"
 )
 
 // enqueue enqueues in a transaction of a host, which is committed unless that fails.
@@ -206,4 +208,51 @@ func ignored(err error) error {
 		return errors.New("the statement did not fail")
 	}
 	return nil
+}
+
+func TestAnotherActionUnderAnEnqueuedKeyIsAConflictBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	e.enqueued(t, capture, EnqueueOptions{})
+	other := capture
+	other.Payload = []byte(`{"amount":"99.00"}`)
+	for name, ask := range map[string]func() error{
+		"execute": func() error { _, err := e.Execute(t.Context(), other); return err },
+		"submit":  func() error { _, err := e.Submit(t.Context(), other); return err },
+	} {
+		if err := ask(); intent.CodeOf(err) != intent.CodeIdempotencyConflict || strings.Contains(err.Error(), "12.90") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(e.temporal.started) != 0 {
+		t.Error("a workflow was started")
+	}
+	// Whoever starts a workflow past the client is told the same by the worker.
+	p, err := other.prepare(false, intent.MaxPayload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := p.input(t.Context())
+	progress, err := e.steps.Authorize(t.Context(), in)
+	if err == nil {
+		progress, err = e.steps.Persist(t.Context(), activities.PersistInput{Input: in, Decision: progress.Decision})
+	}
+	if err != nil || progress.Rejection == nil || progress.Rejection.Code != intent.CodeIdempotencyConflict {
+		t.Errorf("%+v, %v", progress, err)
+	}
+	e.wantRows(t, "intents", 0)
+}
+
+func TestTheEnqueuedActionItselfRunsAtOnceWhenItIsAskedForDirectly(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	e.enqueued(t, capture, EnqueueOptions{NotBefore: time.Now().Add(time.Hour)})
+	e.temporal.runs = []func() (workflows.Result, error){func() (workflows.Result, error) {
+		e.accept(t, capture)
+		e.complete(t, capture)
+		return workflows.Result{}, nil
+	}}
+	if done, err := e.Execute(t.Context(), capture); err != nil || done.Intent.State != intent.Completed {
+		t.Errorf("%+v, %v", done, err)
+	}
 }

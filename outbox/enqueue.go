@@ -64,29 +64,13 @@ func (e Enqueued) write(ctx context.Context, tx pgx.Tx, id intent.ID) error {
 // dropped.
 func (e Enqueued) sameAs(ctx context.Context, tx pgx.Tx, id intent.ID) error {
 	const query = `
-		SELECT salt, fingerprint, false, '', NULL::timestamptz FROM intents WHERE id = $1
-		UNION ALL SELECT salt, fingerprint, dropped_at IS NOT NULL, decided_by, decided_at FROM enqueued WHERE id = $1 LIMIT 1`
-	var salt, fingerprint []byte
-	var dropped bool
-	var by string
-	var at *time.Time
-	if err := tx.QueryRow(ctx, query, id[:]).Scan(&salt, &fingerprint, &dropped, &by, &at); err != nil {
+		SELECT salt, fingerprint, NULL::timestamptz, '' FROM intents WHERE id = $1
+		UNION ALL SELECT salt, fingerprint, dropped_at, decided_by FROM enqueued WHERE id = $1 LIMIT 1`
+	var r reservation
+	if err := tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy); err != nil {
 		return err
 	}
-	switch {
-	case intent.Fingerprint(intent.Salt(salt), e.Action) != intent.Digest(fingerprint):
-		return intent.Errorf(intent.CodeIdempotencyConflict,
-			"request key %q was used in this tenant for another tool, payload or principal; nothing was written for this request; use a new key for a new action", e.RequestKey)
-	case dropped:
-		return droppedError(e.RequestKey, by, value(at))
-	}
-	return nil
-}
-
-// droppedError is the error of a request that a person took back.
-func droppedError(key intent.RequestKey, by string, at time.Time) error {
-	return intent.Errorf(intent.CodeDropped,
-		"%s dropped the request with key %q at %s, and nothing was sent; use a new key if it is wanted after all", by, key, at.UTC().Format(time.RFC3339))
+	return r.forbids(e.RequestKey, e.Action)
 }
 
 // notWritten gives an error of the host's transaction its code. It is the host that has to run
