@@ -64,6 +64,8 @@ const (
 	CodeTransactionConflict Code = "transaction_conflict"
 	// CodeTransactionUnusable: nothing can be written in the host's transaction.
 	CodeTransactionUnusable Code = "transaction_unusable"
+	// CodeNotDispatched: the request is enqueued, and no intent yet.
+	CodeNotDispatched Code = "not_dispatched"
 	// CodeDropped: a person took back a request before it became an intent.
 	CodeDropped Code = "dropped"
 	// CodeConfirmationRequired is of an intent that waits for a person.

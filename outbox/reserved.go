@@ -79,8 +79,13 @@ func (r reservation) forbids(key intent.RequestKey, action intent.Action) error 
 		return intent.Errorf(intent.CodeIdempotencyConflict,
 			"request key %q was used in this tenant for another tool, payload or principal; nothing was written or sent for this request; use a new key for a new action", key)
 	case r.droppedAt != nil:
-		return intent.Errorf(intent.CodeDropped,
-			"%s dropped the request with key %q at %s, and nothing was sent; use a new key if it is wanted after all", r.decidedBy, key, r.droppedAt.UTC().Format(time.RFC3339))
+		return r.dropped(key)
 	}
 	return nil
+}
+
+// dropped is the error of a request that a person took back.
+func (r reservation) dropped(key intent.RequestKey) error {
+	return intent.Errorf(intent.CodeDropped,
+		"%s dropped the request with key %q at %s, and nothing was sent; use a new key if it is wanted after all", r.decidedBy, key, r.droppedAt.UTC().Format(time.RFC3339))
 }

@@ -74,6 +74,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeContradicted:         statusInDoubt,
 	intent.CodeConfirmationRequired: statusWaiting,
 	intent.CodeIdempotencyConflict:  statusConflict,
+	intent.CodeNotDispatched:        statusConflict,
 	intent.CodeTransactionConflict:  statusConflict,
 	intent.CodeNotAwaiting:          statusConflict,
 	intent.CodeNotInDoubt:           statusConflict,
