@@ -23,6 +23,8 @@ CREATE TABLE enqueued (
     tries          integer NOT NULL DEFAULT 0 CHECK (tries >= 0),
     error_code     text NOT NULL DEFAULT '',
     error          text NOT NULL DEFAULT '',
+    -- When a dispatcher took it last. NULL: no work is under way for it.
+    dispatched_at  timestamptz,
     -- When it is tried next. NULL: it is parked, and error says why.
     due_at         timestamptz,
     parked_at      timestamptz,
@@ -41,6 +43,9 @@ CREATE TABLE enqueued (
 
 -- The dispatcher asks for each tenant's next rows.
 CREATE INDEX enqueued_due ON enqueued (tenant, due_at, id) WHERE due_at IS NOT NULL;
+
+-- The work that is under way is bounded, so these are few.
+CREATE INDEX enqueued_dispatched ON enqueued (dispatched_at) WHERE dispatched_at IS NOT NULL;
 
 -- Parked rows are few, and wait for a person.
 CREATE INDEX enqueued_parked ON enqueued (parked_at, id) WHERE parked_at IS NOT NULL AND dropped_at IS NULL;
