@@ -81,6 +81,31 @@ func submissionOf(s outbox.Submitted) Submission {
 	}
 }
 
+// RetryEnqueued has an enqueued request tried again, at once or at its host's time, whether it is
+// parked or waits for its next try, and returns it as it stands then. The error has code
+// already_dispatched if it is an intent, dropped, or intent_not_found.
+func (c *Client) RetryEnqueued(ctx context.Context, id intent.ID, by Decider) (EnqueuedRequest, error) {
+	return decidedOn(ctx, by, func() (outbox.Submitted, error) { return c.store.Retry(ctx, id, outbox.Decider(by)) })
+}
+
+// DropEnqueued takes an enqueued request back: it never becomes an intent, not even if it is on
+// its way at this moment, and its request key answers dropped from then on. Dropping again changes
+// nothing. The error has code already_dispatched if it is an intent, or intent_not_found.
+func (c *Client) DropEnqueued(ctx context.Context, id intent.ID, by Decider) (EnqueuedRequest, error) {
+	return decidedOn(ctx, by, func() (outbox.Submitted, error) { return c.store.Drop(ctx, id, outbox.Decider(by)) })
+}
+
+func decidedOn(ctx context.Context, by Decider, decide func() (outbox.Submitted, error)) (EnqueuedRequest, error) {
+	if err := by.check(); err != nil {
+		return EnqueuedRequest{}, err
+	}
+	s, err := decide()
+	if err != nil {
+		return EnqueuedRequest{}, undecided(ctx, outbox.Row{}, err)
+	}
+	return enqueuedOf(s), nil
+}
+
 // submittedView is the intent that an enqueued request will become. What its tool and the policy
 // decide is not known yet.
 func submittedView(s outbox.Submitted, payload []byte) Intent {

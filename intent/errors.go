@@ -66,6 +66,8 @@ const (
 	CodeTransactionUnusable Code = "transaction_unusable"
 	// CodeNotDispatched: the request is enqueued, and no intent yet.
 	CodeNotDispatched Code = "not_dispatched"
+	// CodeAlreadyDispatched: the request is an intent already.
+	CodeAlreadyDispatched Code = "already_dispatched"
 	// CodeDropped: a person took back a request before it became an intent.
 	CodeDropped Code = "dropped"
 	// CodeConfirmationRequired is of an intent that waits for a person.

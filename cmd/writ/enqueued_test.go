@@ -64,3 +64,34 @@ func TestAnEnqueuedRequestIsShownWithWhatItWaitsFor(t *testing.T) {
 		t.Errorf("cancel: status %d, %s", r.status, r.stderr)
 	}
 }
+
+func TestAParkedRequestIsListedRetriedAndDropped(t *testing.T) {
+	t.Parallel()
+	store := newOutbox(t)
+	first, second := store.enqueue(t, "order-1"), store.enqueue(t, "order-2")
+	store.reject(t, first)
+	at := []string{"--database-url", store.url}
+	run := func(args ...string) ran { return command(t, append(append([]string{"enqueued"}, args...), at...)...) }
+
+	if r := run("list", "--limit", "1"); r.status != 0 || !strings.Contains(r.stdout, "order-2") || !strings.Contains(r.stderr, "writ enqueued list --limit=1 --after=") {
+		t.Errorf("list: status %d, %s\n%s", r.status, r.stderr, r.stdout)
+	}
+	if r := run("list", "--parked"); r.status != 0 || strings.Contains(r.stdout, "order-2") || !strings.Contains(r.stdout, "amount is missing") {
+		t.Errorf("list of what is parked: status %d, %s\n%s", r.status, r.stderr, r.stdout)
+	}
+	if r := run("retry", first.ID.String(), second.ID.String(), "--principal", "eve", "--note", "mended"); r.status != 0 || strings.Count(r.stdout, "retried") != 2 {
+		t.Errorf("retry: status %d, %s\n%s", r.status, r.stderr, r.stdout)
+	}
+	if r := run("list", "--parked"); r.stdout != "nothing is enqueued\n" {
+		t.Errorf("after the retry: %s", r.stdout)
+	}
+	if r := run("drop", second.ID.String(), "--principal", "eve"); r.status != 0 || !strings.Contains(r.stdout, "dropped") {
+		t.Errorf("drop: status %d, %s\n%s", r.status, r.stderr, r.stdout)
+	}
+	if r := run("retry", first.ID.String(), second.ID.String()); r.status != statusRefused || !strings.Contains(r.stderr, "eve dropped") || !strings.Contains(r.stderr, first.ID.String()) {
+		t.Errorf("retry of what was dropped: status %d, %s", r.status, r.stderr)
+	}
+	if r := run("drop", intent.IntentID("acme", "nobody").String()); r.status != statusUsage {
+		t.Errorf("drop of nothing: status %d, %s", r.status, r.stderr)
+	}
+}

@@ -75,6 +75,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeConfirmationRequired: statusWaiting,
 	intent.CodeIdempotencyConflict:  statusConflict,
 	intent.CodeNotDispatched:        statusConflict,
+	intent.CodeAlreadyDispatched:    statusConflict,
 	intent.CodeTransactionConflict:  statusConflict,
 	intent.CodeNotAwaiting:          statusConflict,
 	intent.CodeNotInDoubt:           statusConflict,
