@@ -2,13 +2,11 @@ package writ
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"writ/codec"
@@ -83,22 +81,12 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 		if p, err = c.stage(ctx, p); err != nil {
 			return outbox.Row{}, err
 		}
-		start := c.temporal.NewWithStartWorkflowOperation(workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
-		handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-			StartWorkflowOperation: start,
-			UpdateOptions: client.UpdateWorkflowOptions{
-				WorkflowID: workflows.ID(p.id), UpdateName: workflows.UpdateAccepted, WaitForStage: client.WorkflowUpdateStageCompleted,
-			},
-		})
+		accepted, err := workflows.Submit(ctx, c.temporal, queue, p.input(ctx))
 		if err != nil {
 			if err = c.notStarted(ctx, p, try, err); err == nil {
 				continue
 			}
 			return outbox.Row{}, err
-		}
-		var accepted workflows.Accepted
-		if err := handle.Get(ctx, &accepted); err != nil {
-			return outbox.Row{}, c.unanswered(ctx, p, err)
 		}
 		if accepted.Rejection != nil && accepted.Rejection.Of == p.request.Mark() {
 			c.unstage(ctx, p)
@@ -211,21 +199,14 @@ func (c *Client) takesText(ctx context.Context, p prepared) error {
 // stage stores a payload that is too large for Temporal's history, once, and refers to it
 // from then on.
 func (c *Client) stage(ctx context.Context, p prepared) (prepared, error) {
-	if len(p.request.Payload) <= intent.MaxInline || p.request.PayloadRef != nil {
-		return p, nil
-	}
-	var salt intent.Salt
-	if _, err := rand.Read(salt[:]); err != nil {
-		return p, fmt.Errorf("salt: %w", err)
-	}
-	ref, err := c.store.StagePayload(ctx, p.id, p.request.Payload, salt)
+	staged, err := p.request.Stage(ctx, c.store)
 	if err != nil {
 		if gaveUp(ctx) {
 			err = c.unanswered(ctx, p, err)
 		}
 		return p, err
 	}
-	p.request.PayloadRef = &ref
+	p.request = staged
 	return p, nil
 }
 

@@ -128,6 +128,24 @@ func (r Request) Canonical(limit int) (Request, error) {
 	return r, nil
 }
 
+// Stage stores a payload that is too large for Temporal's history, once, and returns the request
+// with the reference to it. A smaller one stays where it is.
+func (r Request) Stage(ctx context.Context, store *outbox.Store) (Request, error) {
+	if len(r.Payload) <= intent.MaxInline || r.PayloadRef != nil {
+		return r, nil
+	}
+	var salt intent.Salt
+	if _, err := rand.Read(salt[:]); err != nil {
+		return r, fmt.Errorf("salt: %w", err)
+	}
+	ref, err := store.StagePayload(ctx, intent.IntentID(r.Context.Tenant, r.RequestKey), r.Payload, salt)
+	if err != nil {
+		return r, err
+	}
+	r.PayloadRef = &ref
+	return r, nil
+}
+
 // Staged returns the request with a reference in place of its payload, as it is sent to
 // Temporal.
 func (r Request) Staged() Request {
