@@ -102,8 +102,8 @@ func newEnqueuedDecisionCommand(p *program, name, short, long, done string,
 The ids are taken one by one, and the first that cannot be ends the command: those before it are
 decided on.
 
-Exit statuses: 0 ` + done + `, 1 infrastructure, 2 usage or no such request, 3 it was dropped before, 7 it is an
-intent already.`,
+Exit statuses: 0 ` + done + `, 1 infrastructure, 2 usage or no such request, 3 it was dropped before,
+7 it is an intent already.`,
 		Example: "  writ enqueued " + name + ` 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --note "case 4711"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
