@@ -16,7 +16,7 @@ func TestADroppedRequestNeverBecomesAnIntent(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	mine := propose("order-7", keyed())
-	if err := b.enqueue(t, waiting(mine), true); err != nil {
+	if err := b.enqueue(t, requested(mine), true); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -27,10 +27,10 @@ func TestADroppedRequestNeverBecomesAnIntent(t *testing.T) {
 	}
 	for what, ask := range map[string]func() error{
 		"insert":  func() error { _, err := b.Insert(t.Context(), mine); return err },
-		"spec":    func() error { _, err := b.SpecFor(t.Context(), mine.RequestKey, waiting(mine).Action); return err },
+		"spec":    func() error { _, err := b.SpecFor(t.Context(), mine.RequestKey, requested(mine).Action); return err },
 		"retry":   func() error { _, err := b.Retry(t.Context(), mine.ID(), withdrawn); return err },
 		"confirm": func() error { _, err := b.Confirm(t.Context(), mine.ID(), withdrawn); return err },
-		"enqueue": func() error { return b.enqueue(t, waiting(mine), true) },
+		"enqueue": func() error { return b.enqueue(t, requested(mine), true) },
 	} {
 		if err := ask(); intent.CodeOf(err) != intent.CodeDropped {
 			t.Errorf("%s: %v", what, err)
@@ -42,7 +42,7 @@ func TestAnIntentIsNotDroppedAndTheRequestOfAnotherActionIs(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	mine := propose("order-7", keyed())
-	if err := b.enqueue(t, waiting(mine), true); err != nil {
+	if err := b.enqueue(t, requested(mine), true); err != nil {
 		t.Fatal(err)
 	}
 	b.insert(t, mine)
@@ -74,7 +74,7 @@ func TestOfADropAndAnIntentAtTheSameMomentOneIsFirst(t *testing.T) {
 	b := start(t)
 	for i := range 40 {
 		mine := propose(fmt.Sprintf("order-%d", i), keyed())
-		if err := b.enqueue(t, waiting(mine), true); err != nil {
+		if err := b.enqueue(t, requested(mine), true); err != nil {
 			t.Fatal(err)
 		}
 		var inserted, dropped error
@@ -97,7 +97,7 @@ func TestARetriedRequestIsDueAtOnceOrAtItsHostsTime(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	b.setClock(t, noon)
-	now, later := waiting(propose("now", keyed())), waiting(propose("later", keyed()))
+	now, later := requested(propose("now", keyed())), requested(propose("later", keyed()))
 	later.NotBefore = noon.Add(time.Hour)
 	for want, e := range map[time.Time]outbox.Enqueued{noon: now, later.NotBefore: later} {
 		if err := b.enqueue(t, e, true); err != nil {
@@ -118,7 +118,7 @@ func TestTheBacklogIsWhatIsDueAndWhatIsParked(t *testing.T) {
 	ids := map[string]intent.ID{}
 	for _, name := range []string{"due", "parked", "dropped", "intent", "later"} {
 		p := propose(name, keyed())
-		e := waiting(p)
+		e := requested(p)
 		if name == "later" {
 			e.NotBefore = noon.Add(time.Hour)
 		}

@@ -8,14 +8,6 @@ import (
 	"writ/outbox"
 )
 
-// waiting is the enqueued request that the proposal is of.
-func waiting(p outbox.Proposal) outbox.Enqueued {
-	return outbox.Enqueued{
-		RequestKey: p.RequestKey, EffectContext: p.EffectContext,
-		Action: intent.Action{Tenant: p.Tenant, Principal: p.Principal, Tool: p.Tool, Payload: p.Payload},
-	}
-}
-
 func TestOnlyTheEnqueuedActionBecomesTheIntentOfItsKey(t *testing.T) {
 	t.Parallel()
 	b := start(t)
@@ -27,7 +19,7 @@ func TestOnlyTheEnqueuedActionBecomesTheIntentOfItsKey(t *testing.T) {
 		"large payload": func(p *outbox.Proposal) { p.Payload = large },
 	} {
 		mine := propose(name, keyed())
-		if err := b.enqueue(t, waiting(mine), true); err != nil {
+		if err := b.enqueue(t, requested(mine), true); err != nil {
 			t.Fatal(err)
 		}
 		other := mine
@@ -57,7 +49,7 @@ func TestOnlyTheEnqueuedActionBecomesTheIntentOfItsKey(t *testing.T) {
 func TestTheSpecOfAReservedKeyIsOnlyForItsOwnAction(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	mine := waiting(propose("order-7", keyed()))
+	mine := requested(propose("order-7", keyed()))
 	ask := func(a intent.Action) (outbox.Spec, error) { return b.SpecFor(t.Context(), mine.RequestKey, a) }
 	if _, err := ask(mine.Action); intent.CodeOf(err) != intent.CodeUnknownTool {
 		t.Errorf("before a worker published the tool: %v", err)
