@@ -160,7 +160,8 @@ func interrupted(err error) bool {
 }
 
 // find returns the row that has the request key, if there is one, after checking that it
-// is the same action; and the task queue whose workers drive it.
+// is the same action; and the task queue whose workers drive it. A key that is enqueued has no
+// row: the same action then runs now, and what is enqueued finds it running.
 func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox.Row, found bool, err error) {
 	if err = c.takesText(ctx, p); err == nil {
 		row, err = c.store.Load(ctx, p.id)
@@ -170,7 +171,7 @@ func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox
 	}
 	var spec outbox.Spec
 	if intent.CodeOf(err) == intent.CodeIntentNotFound {
-		spec, err = c.store.Spec(ctx, p.request.Tool)
+		spec, err = c.store.SpecFor(ctx, p.request.RequestKey, p.request.Action())
 	}
 	if err != nil && gaveUp(ctx) {
 		err = c.unanswered(ctx, p, err)
@@ -235,9 +236,9 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	}
 	check, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptanceCheck)
 	defer cancel()
-	row, err := c.store.Load(check, p.id)
+	row, submitted, err := c.look(check, p.id)
 	var known string
-	mine := err == nil && p.request.SameAs(row) == nil
+	mine := err == nil && submitted == nil && p.request.SameAs(row) == nil
 	var seen Intent
 	if mine {
 		seen = viewOf(row)
@@ -248,6 +249,8 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 		known = fmt.Sprintf("intent %s is %s by now; request key %q again returns its end", p.id, row.State, p.request.RequestKey)
 	case mine:
 		known = fmt.Sprintf("intent %s was accepted and %s; request key %q again waits for its end", p.id, seen.goesOn(), p.request.RequestKey)
+	case submitted != nil && p.isOf(*submitted):
+		known = fmt.Sprintf("the request is enqueued as intent %s, which was not started yet as far as it is known; request key %q again waits for its end", p.id, p.request.RequestKey)
 	default:
 		known = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe, and `writ doctor` shows whether a worker polls for it",
 			p.request.RequestKey)
@@ -322,11 +325,15 @@ func gaveUp(ctx context.Context) bool {
 	return ctx.Err() != nil || bounded && time.Until(deadline) < early
 }
 
-// Get returns the intent, or an error with code intent_not_found.
+// Get returns the intent, also one in state submitted, whose request is enqueued and that is none
+// yet; or an error with code intent_not_found.
 func (c *Client) Get(ctx context.Context, id intent.ID) (Intent, error) {
-	row, err := c.store.Load(ctx, id)
+	row, submitted, err := c.look(ctx, id)
 	if err != nil {
 		return Intent{}, err
+	}
+	if submitted != nil {
+		return *submitted, nil
 	}
 	return c.view(ctx, row)
 }

@@ -25,17 +25,15 @@ type Enqueued struct {
 
 // Enqueue writes the request in tx, which stays usable whatever it returns, and returns the
 // intent's id. Nothing is sent unless tx commits. The same action under the same request key
-// writes nothing; another one is an error with code idempotency_conflict.
+// writes nothing. The errors that are answers are idempotency_conflict for another action,
+// dropped for one that a person took back, transaction_conflict if tx has to be run again, and
+// transaction_unusable.
 func Enqueue(ctx context.Context, tx pgx.Tx, e Enqueued) (intent.ID, error) {
 	id := intent.IntentID(e.Action.Tenant, e.RequestKey)
 	// A savepoint, because an error of PostgreSQL would end the host's transaction.
 	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return e.write(ctx, tx, id) })
 	if err != nil {
-		var refused *intent.Error
-		if errors.As(err, &refused) {
-			return intent.ID{}, err
-		}
-		return intent.ID{}, DatabaseError(err)
+		return intent.ID{}, e.notWritten(err)
 	}
 	return id, nil
 }
@@ -54,30 +52,44 @@ func (e Enqueued) write(ctx context.Context, tx pgx.Tx, id intent.ID) error {
 		return fmt.Errorf("salt: %w", err)
 	}
 	fingerprint := intent.Fingerprint(salt, e.Action)
-	var notBefore *time.Time
-	if !e.NotBefore.IsZero() {
-		notBefore = &e.NotBefore
-	}
 	tag, err := tx.Exec(ctx, statement, id[:], e.Action.Tenant, string(e.RequestKey), e.Action.Principal, e.Action.Tool,
-		e.Action.Payload, e.EffectContext, salt[:], fingerprint[:], e.Traceparent, notBefore)
+		e.Action.Payload, e.EffectContext, salt[:], fingerprint[:], e.Traceparent, orNull(e.NotBefore))
 	if err != nil || tag.RowsAffected() == 1 {
 		return err
 	}
 	return e.sameAs(ctx, tx, id)
 }
 
-// sameAs is the error of a request key that names another action already.
+// sameAs is the error of a request key that names another action already, or one that was
+// dropped.
 func (e Enqueued) sameAs(ctx context.Context, tx pgx.Tx, id intent.ID) error {
 	const query = `
-		SELECT salt, fingerprint FROM intents WHERE id = $1
-		UNION ALL SELECT salt, fingerprint FROM enqueued WHERE id = $1 LIMIT 1`
-	var salt, fingerprint []byte
-	if err := tx.QueryRow(ctx, query, id[:]).Scan(&salt, &fingerprint); err != nil {
+		SELECT salt, fingerprint, NULL::timestamptz, '' FROM intents WHERE id = $1
+		UNION ALL SELECT salt, fingerprint, dropped_at, decided_by FROM enqueued WHERE id = $1 LIMIT 1`
+	var r reservation
+	if err := tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy); err != nil {
 		return err
 	}
-	if intent.Fingerprint(intent.Salt(salt), e.Action) != intent.Digest(fingerprint) {
-		return intent.Errorf(intent.CodeIdempotencyConflict,
-			"request key %q was used in this tenant for another tool, payload or principal; nothing was written for this request; use a new key for a new action", e.RequestKey)
+	return r.forbids(e.RequestKey, e.Action)
+}
+
+// notWritten gives an error of the host's transaction its code. It is the host that has to run
+// that again: nothing in it can be repeated by itself, as its snapshot is its own.
+func (e Enqueued) notWritten(err error) error {
+	if rolledBack(err) {
+		return intent.Errorf(intent.CodeTransactionConflict,
+			"another transaction wrote what this one needs for request key %q; roll this one back and run it again: %w", e.RequestKey, err)
 	}
-	return nil
+	switch sqlState(err) {
+	case "25P02", "25006": // failed before, read-only
+		return unusable(err)
+	}
+	if errors.Is(err, pgx.ErrTxClosed) {
+		return unusable(err)
+	}
+	return DatabaseError(err)
+}
+
+func unusable(err error) error {
+	return intent.Errorf(intent.CodeTransactionUnusable, "nothing can be enqueued in this transaction; begin another one: %w", err)
 }

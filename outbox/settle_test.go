@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"writ/intent"
 	"writ/outbox"
 )
@@ -99,10 +101,16 @@ func TestARequestWhoseKeyNamesAnotherActionByNowIsParked(t *testing.T) {
 			b := start(t)
 			e := requested(p)
 			change(&e)
-			if err := b.enqueue(t, e, true); err != nil {
+			// The host's transaction is open while the intent of another caller is inserted: an
+			// enqueued request that is committed reserves its key.
+			err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+				_, err := outbox.Enqueue(t.Context(), tx, e)
+				b.insert(t, p)
+				return err
+			})
+			if err != nil {
 				t.Fatal(err)
 			}
-			b.insert(t, p)
 			b.takeOne(t)
 			b.settle(t, 0)
 			if code := query[string](t, b, `SELECT error_code FROM enqueued WHERE parked_at IS NOT NULL AND error <> ''`); code != string(intent.CodeIdempotencyConflict) {

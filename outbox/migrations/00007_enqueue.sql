@@ -28,9 +28,17 @@ CREATE TABLE enqueued (
     -- When it is tried next. NULL: it is parked, and error says why.
     due_at         timestamptz,
     parked_at      timestamptz,
+    -- A person dropped it. It stays, so that a workflow that carries its request finds that it
+    -- must not run.
+    dropped_at     timestamptz,
+    -- Who had it tried again or dropped it last, and why.
+    decided_at     timestamptz,
+    decided_by     text NOT NULL DEFAULT '',
+    note           text NOT NULL DEFAULT '',
     UNIQUE (tenant, request_key),
     CHECK ((due_at IS NULL) = (parked_at IS NOT NULL)),
-    CHECK (parked_at IS NULL OR error_code <> '')
+    CHECK (parked_at IS NULL OR error_code <> ''),
+    CHECK (dropped_at IS NULL OR parked_at IS NOT NULL)
 );
 
 -- The dispatcher asks for each tenant's next rows.
@@ -40,7 +48,7 @@ CREATE INDEX enqueued_due ON enqueued (tenant, due_at, id) WHERE due_at IS NOT N
 CREATE INDEX enqueued_dispatched ON enqueued (dispatched_at) WHERE dispatched_at IS NOT NULL;
 
 -- Parked rows are few, and wait for a person.
-CREATE INDEX enqueued_parked ON enqueued (parked_at, id) WHERE parked_at IS NOT NULL;
+CREATE INDEX enqueued_parked ON enqueued (parked_at, id) WHERE parked_at IS NOT NULL AND dropped_at IS NULL;
 
 -- +goose Down
 DROP TABLE enqueued;
