@@ -2,13 +2,11 @@ package writ
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"writ/codec"
@@ -83,22 +81,12 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 		if p, err = c.stage(ctx, p); err != nil {
 			return outbox.Row{}, err
 		}
-		start := c.temporal.NewWithStartWorkflowOperation(workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
-		handle, err := c.temporal.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-			StartWorkflowOperation: start,
-			UpdateOptions: client.UpdateWorkflowOptions{
-				WorkflowID: workflows.ID(p.id), UpdateName: workflows.UpdateAccepted, WaitForStage: client.WorkflowUpdateStageCompleted,
-			},
-		})
+		accepted, err := workflows.Submit(ctx, c.temporal, queue, p.input(ctx))
 		if err != nil {
 			if err = c.notStarted(ctx, p, try, err); err == nil {
 				continue
 			}
 			return outbox.Row{}, err
-		}
-		var accepted workflows.Accepted
-		if err := handle.Get(ctx, &accepted); err != nil {
-			return outbox.Row{}, c.unanswered(ctx, p, err)
 		}
 		if accepted.Rejection != nil && accepted.Rejection.Of == p.request.Mark() {
 			c.unstage(ctx, p)
@@ -172,7 +160,8 @@ func interrupted(err error) bool {
 }
 
 // find returns the row that has the request key, if there is one, after checking that it
-// is the same action; and the task queue whose workers drive it.
+// is the same action; and the task queue whose workers drive it. A key that is enqueued has no
+// row: the same action then runs now, and what is enqueued finds it running.
 func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox.Row, found bool, err error) {
 	if err = c.takesText(ctx, p); err == nil {
 		row, err = c.store.Load(ctx, p.id)
@@ -182,7 +171,7 @@ func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox
 	}
 	var spec outbox.Spec
 	if intent.CodeOf(err) == intent.CodeIntentNotFound {
-		spec, err = c.store.Spec(ctx, p.request.Tool)
+		spec, err = c.store.SpecFor(ctx, p.request.RequestKey, p.request.Action())
 	}
 	if err != nil && gaveUp(ctx) {
 		err = c.unanswered(ctx, p, err)
@@ -210,21 +199,14 @@ func (c *Client) takesText(ctx context.Context, p prepared) error {
 // stage stores a payload that is too large for Temporal's history, once, and refers to it
 // from then on.
 func (c *Client) stage(ctx context.Context, p prepared) (prepared, error) {
-	if len(p.request.Payload) <= intent.MaxInline || p.request.PayloadRef != nil {
-		return p, nil
-	}
-	var salt intent.Salt
-	if _, err := rand.Read(salt[:]); err != nil {
-		return p, fmt.Errorf("salt: %w", err)
-	}
-	ref, err := c.store.StagePayload(ctx, p.id, p.request.Payload, salt)
+	staged, err := p.request.Stage(ctx, c.store)
 	if err != nil {
 		if gaveUp(ctx) {
 			err = c.unanswered(ctx, p, err)
 		}
 		return p, err
 	}
-	p.request.PayloadRef = &ref
+	p.request = staged
 	return p, nil
 }
 
@@ -254,9 +236,9 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	}
 	check, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptanceCheck)
 	defer cancel()
-	row, err := c.store.Load(check, p.id)
+	row, submitted, err := c.look(check, p.id)
 	var known string
-	mine := err == nil && p.request.SameAs(row) == nil
+	mine := err == nil && submitted == nil && p.request.SameAs(row) == nil
 	var seen Intent
 	if mine {
 		seen = viewOf(row)
@@ -267,6 +249,8 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 		known = fmt.Sprintf("intent %s is %s by now; request key %q again returns its end", p.id, row.State, p.request.RequestKey)
 	case mine:
 		known = fmt.Sprintf("intent %s was accepted and %s; request key %q again waits for its end", p.id, seen.goesOn(), p.request.RequestKey)
+	case submitted != nil && p.isOf(*submitted):
+		known = fmt.Sprintf("the request is enqueued as intent %s, which was not started yet as far as it is known; request key %q again waits for its end", p.id, p.request.RequestKey)
 	default:
 		known = fmt.Sprintf("it is not known whether the request was accepted; request key %q again is safe, and `writ doctor` shows whether a worker polls for it",
 			p.request.RequestKey)
@@ -341,11 +325,15 @@ func gaveUp(ctx context.Context) bool {
 	return ctx.Err() != nil || bounded && time.Until(deadline) < early
 }
 
-// Get returns the intent, or an error with code intent_not_found.
+// Get returns the intent, also one in state submitted, whose request is enqueued and that is none
+// yet; or an error with code intent_not_found.
 func (c *Client) Get(ctx context.Context, id intent.ID) (Intent, error) {
-	row, err := c.store.Load(ctx, id)
+	row, submitted, err := c.look(ctx, id)
 	if err != nil {
 		return Intent{}, err
+	}
+	if submitted != nil {
+		return *submitted, nil
 	}
 	return c.view(ctx, row)
 }

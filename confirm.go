@@ -53,7 +53,7 @@ func (c *Client) Deny(ctx context.Context, id intent.ID, by Decider) (Intent, er
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Load(ctx, id)
+	row, err := c.decidable(ctx, id)
 	if err != nil {
 		return Intent{}, undecided(ctx, outbox.Row{}, err)
 	}

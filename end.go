@@ -17,6 +17,8 @@ func endError(v Intent) error {
 		return contradiction(v)
 	}
 	switch v.State {
+	case intent.Submitted:
+		return notDispatched(v)
 	case intent.Completed:
 		return nil
 	case intent.Failed:
@@ -47,7 +49,7 @@ func contradicted(v Intent) bool {
 		return v.Effect != intent.Applied
 	case intent.Failed, intent.Refused, intent.Cancelled:
 		return v.Effect != intent.NotApplied
-	case intent.AwaitingConfirmation, intent.Recorded, intent.Invoking, intent.InDoubt:
+	case intent.Submitted, intent.AwaitingConfirmation, intent.Recorded, intent.Invoking, intent.InDoubt:
 	}
 	return false
 }

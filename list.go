@@ -8,7 +8,8 @@ import (
 	"writ/outbox"
 )
 
-// ListFilter says which intents are listed; its zero value lists all.
+// ListFilter says which intents are listed; its zero value lists all. Enqueued requests are listed
+// by their state alone, see [Client.List].
 type ListFilter = outbox.Filter
 
 // ListBound is one end of a span of time: a time, or a duration before the database's now.
@@ -50,9 +51,15 @@ type IntentSummary struct {
 // give each intent that existed when the first one was read exactly once, however many are
 // added meanwhile, unless its state leaves the filter.
 //
+// Enqueued requests are no intents yet: only the state intent.Submitted, by itself, lists them,
+// without those that were dropped. What their tool and the policy decide is not known, as the class.
+//
 // A filter that cannot be used is refused before any I/O, with code invalid_filter,
 // invalid_cursor, invalid_name or invalid_request_key. List does not need Temporal.
 func (c *Client) List(ctx context.Context, f ListFilter) (IntentPage, error) {
+	if f.ListsSubmitted() {
+		return c.listSubmitted(ctx, f)
+	}
 	page, err := c.store.List(ctx, f)
 	if err != nil {
 		return IntentPage{}, err

@@ -2,6 +2,7 @@ package writ
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"writ/intent"
@@ -14,6 +15,10 @@ type RecoveryConfig struct {
 	Config
 	// Every is how often [Recovery.Run] looks for intents that stopped. Default: 5 s.
 	Every time.Duration
+	// DispatchEvery is how often [Recovery.Run] looks for requests that were enqueued. Default: 1 s.
+	DispatchEvery time.Duration
+	// DispatchAtOnce is the one of [WorkerConfig].
+	DispatchAtOnce int
 	// StartWithin is how long [Recovery.Run] waits for PostgreSQL and Temporal when it starts.
 	// Default: until they answer. Negative: not at all.
 	StartWithin time.Duration
@@ -24,10 +29,11 @@ type RecoveryConfig struct {
 // operator. Any number of them may run at once: each intent is taken by one.
 type Recovery struct {
 	*connection
-	cfg     RecoveryConfig
-	store   *outbox.Store
-	sweeper *recovery.Sweeper
-	ready   chan struct{}
+	cfg        RecoveryConfig
+	store      *outbox.Store
+	sweeper    *recovery.Sweeper
+	dispatcher *recovery.Dispatcher
+	ready      chan struct{}
 }
 
 // Overdue is an intent that made no progress by its due time.
@@ -40,13 +46,16 @@ type Overdue struct {
 	DueAt      time.Time         `json:"due_at"`
 }
 
-// Recovered is an intent that recovery took.
+// Recovered is an intent, or an enqueued request, that recovery took.
 type Recovered struct {
 	ID         intent.ID         `json:"intent_id"`
 	Tenant     string            `json:"tenant"`
 	RequestKey intent.RequestKey `json:"request_key"`
 	Tool       string            `json:"tool"`
-	// Err says why it has no running workflow; nil: it has one. It comes up again after 15 s.
+	// Enqueued says that it was no intent yet, but a request that a host had enqueued.
+	Enqueued bool `json:"enqueued,omitempty"`
+	// Err says why it has no running workflow; nil: it has one. It comes up again after 15 s; what
+	// was enqueued ever later, after up to 5 min, unless its code says that it is parked.
 	Err error `json:"-"`
 }
 
@@ -60,6 +69,15 @@ func NewRecovery(cfg RecoveryConfig) (*Recovery, error) {
 	if cfg.Every == 0 {
 		cfg.Every = recovery.DefaultInterval
 	}
+	if cfg.DispatchEvery < 0 {
+		return nil, intent.Errorf(intent.CodeInvalidConfig, "DispatchEvery is %s; choose more than 0, or 0 for the default", cfg.DispatchEvery)
+	}
+	if cfg.DispatchEvery == 0 {
+		cfg.DispatchEvery = recovery.DefaultDispatchInterval
+	}
+	if err := checkAtOnce(cfg.DispatchAtOnce); err != nil {
+		return nil, err
+	}
 	conn, err := connect(cfg.Config)
 	if err != nil {
 		return nil, err
@@ -67,6 +85,7 @@ func NewRecovery(cfg RecoveryConfig) (*Recovery, error) {
 	store := outbox.New(conn.pool)
 	r := &Recovery{connection: conn, cfg: cfg, store: store, ready: make(chan struct{})}
 	r.sweeper = recovery.NewSweeper(store, conn.temporal, cfg.Logger).Needs(r.registered)
+	r.dispatcher = recovery.NewDispatcher(store, conn.temporal, cfg.Logger, cfg.DispatchAtOnce).Needs(r.registered)
 	return r, nil
 }
 
@@ -101,23 +120,30 @@ func (r *Recovery) Overdue(ctx context.Context, each func(Overdue) error) error 
 // overduePage is how many intents are read at once.
 const overduePage = 500
 
-// Once starts every intent that is overdue now and gives it to each. It returns when none is left:
-// one that Temporal gave no workflow is not tried twice. The error has the code of what did not
+// Once starts every intent that is overdue now, and then every enqueued request that is due now, and
+// gives each to each, one at a time. It returns when none is left: one that failed is not tried twice.
+// Where there are more requests than DispatchAtOnce it waits for their intents. The error has the code of what did not
 // answer, PostgreSQL or Temporal.
 func (r *Recovery) Once(ctx context.Context, each func(Recovered)) error {
 	if err := r.start(ctx, -1, r.migrated, r.registered); err != nil {
 		return err
 	}
-	return r.sweeper.SweepEach(ctx, func(st outbox.Stalled, err error) {
+	err := r.sweeper.SweepEach(ctx, func(st outbox.Stalled, err error) {
 		if err != nil {
 			err = temporalError(err)
 		}
 		each(Recovered{ID: st.ID, Tenant: st.Tenant, RequestKey: st.RequestKey, Tool: st.Tool, Err: err})
 	})
+	if err != nil {
+		return err
+	}
+	return r.dispatcher.Dispatch(ctx, func(due outbox.Due, err error) {
+		each(Recovered{ID: due.ID, Tenant: due.Action.Tenant, RequestKey: due.RequestKey, Tool: due.Action.Tool, Enqueued: true, Err: err})
+	})
 }
 
-// Run waits until PostgreSQL and Temporal answer, then starts what is overdue, at once and at every
-// interval, until ctx ends; then it returns nil. What fails on the way is logged and tried again.
+// Run waits until PostgreSQL and Temporal answer, then starts what is overdue and what is enqueued, at
+// once and at every interval, until ctx ends; then it returns nil. What fails on the way is logged and tried again.
 // The error is one that waiting does not mend, or that of a start that took too long.
 func (r *Recovery) Run(ctx context.Context) error {
 	if err := r.start(ctx, r.cfg.StartWithin, r.migrated, r.registered); err != nil {
@@ -127,7 +153,10 @@ func (r *Recovery) Run(ctx context.Context) error {
 		return err
 	}
 	close(r.ready)
+	var dispatching sync.WaitGroup
+	dispatching.Go(func() { r.dispatcher.Run(ctx, r.cfg.DispatchEvery) })
 	r.sweeper.Run(ctx, r.cfg.Every)
+	dispatching.Wait()
 	return nil
 }
 
@@ -143,4 +172,14 @@ func (r *Recovery) migrated(ctx context.Context) error {
 // registered makes Temporal ready for workflows.
 func (r *Recovery) registered(ctx context.Context) error {
 	return registerSearchAttributes(ctx, r.connection, r.cfg.Temporal.Namespace)
+}
+
+// maxDispatchAtOnce bounds DispatchAtOnce: each request is in memory while it is handed over.
+const maxDispatchAtOnce = 10_000
+
+func checkAtOnce(n int) error {
+	if n < 0 || n > maxDispatchAtOnce {
+		return intent.Errorf(intent.CodeInvalidConfig, "DispatchAtOnce is %d; choose 1 to %d, or 0 for the default", n, maxDispatchAtOnce)
+	}
+	return nil
 }

@@ -99,7 +99,7 @@ func (r Resolution) decision() intent.DecisionKind {
 // promises is the error of a result that the intent's tool would not have answered, as it was
 // when the intent was authorized. If that is not known any more, any answer may be one.
 func (c *Client) promises(ctx context.Context, id intent.ID, result []byte) error {
-	row, err := c.store.Load(ctx, id)
+	row, err := c.decidable(ctx, id)
 	if err != nil {
 		return err
 	}

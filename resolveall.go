@@ -222,7 +222,7 @@ func (c *Client) resolveLine(ctx context.Context, line ResolutionLine, by Decide
 // and the intent is where it is by that: a word on an earlier generation is none on this one,
 // and an intent that is parked once more waits for a new one.
 func (c *Client) saidBefore(ctx context.Context, line ResolutionLine, by Decider) (outbox.Row, bool, error) {
-	row, err := c.store.Load(ctx, line.IntentID)
+	row, err := c.decidable(ctx, line.IntentID)
 	if err != nil {
 		return row, false, err
 	}

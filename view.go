@@ -52,6 +52,9 @@ type Intent struct {
 	Holds []Hold `json:"holds,omitempty"`
 	// RevokedAt is when the policy said no although something was sent already.
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
+	// Submission is how an enqueued request stands that is no intent yet; nil otherwise. Class,
+	// decision, generation and idempotency key are not known then.
+	Submission *Submission `json:"submission,omitempty"`
 	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
 	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
 	// ConfirmBy is until when a person may confirm; only if one has to.

@@ -21,7 +21,8 @@ const (
 const watchedRead = 10 * time.Second
 
 // Watch follows an intent until it ended, is parked, or waits for a person, and then
-// returns what [Client.Execute] returns. It starts nothing. It reads PostgreSQL only, so an
+// returns what [Client.Execute] returns. It starts nothing. An enqueued request is followed into
+// its intent; if it is parked, the error has the code that it was rejected with. It reads PostgreSQL only, so an
 // intent can be watched while Temporal is away.
 //
 // changed, if it is not nil, is called with the intent as it stands at first and after each
@@ -66,7 +67,8 @@ type watch struct {
 	client  *Client
 	id      intent.ID
 	changed func(Intent) error
-	// last is the intent as it was last seen, at that version; 0 before the first time.
+	// last is the intent as it was last seen, at that version; its id is zero before the first
+	// time, and the version 0 while the request is enqueued.
 	last    Intent
 	version int64
 	// away says that the database did not answer when it was last asked.
@@ -75,7 +77,10 @@ type watch struct {
 
 // look reads the intent once and says whether the watch is over.
 func (w *watch) look(ctx context.Context) (done Execution, over bool, err error) {
-	row, err := w.read(ctx)
+	row, submitted, err := w.read(ctx)
+	if submitted != nil {
+		return w.lookAtSubmitted(ctx, *submitted)
+	}
 	if err == nil && row.Version != w.version {
 		var v Intent
 		if v, err = w.client.view(ctx, row); err == nil {
@@ -95,10 +100,28 @@ func (w *watch) look(ctx context.Context) (done Execution, over bool, err error)
 	return Execution{Intent: w.last}, w.isFatal(ctx, err), err
 }
 
-func (w *watch) read(ctx context.Context) (outbox.Row, error) {
+// lookAtSubmitted is look for an enqueued request, whose watch is over only if it is parked or
+// was dropped.
+func (w *watch) lookAtSubmitted(ctx context.Context, v Intent) (done Execution, over bool, err error) {
+	w.isFatal(ctx, nil)
+	if w.last.Submission == nil || *w.last.Submission != *v.Submission {
+		w.last = v
+		if w.changed != nil {
+			if err := w.changed(v); err != nil {
+				return Execution{Intent: v}, true, err
+			}
+		}
+	}
+	if v.Next.Kind == intent.Stop {
+		return Execution{Intent: v}, true, endError(v)
+	}
+	return Execution{Intent: v}, false, nil
+}
+
+func (w *watch) read(ctx context.Context) (outbox.Row, *Intent, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchedRead)
 	defer cancel()
-	return w.client.store.Load(ctx, w.id)
+	return w.client.look(ctx, w.id)
 }
 
 // isFatal reports whether err, unless it is nil, ends the watch. An outage that does not is
@@ -111,7 +134,7 @@ func (w *watch) isFatal(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false // the caller's doing, which Watch answers
 	}
-	if w.version == 0 || intent.CodeOf(err) != intent.CodeDatabaseUnavailable {
+	if w.last.ID.IsZero() || intent.CodeOf(err) != intent.CodeDatabaseUnavailable {
 		return true
 	}
 	if !w.away {
@@ -125,7 +148,7 @@ func (w *watch) isFatal(ctx context.Context, err error) bool {
 func (w *watch) notEnded(ctx context.Context) error {
 	e := intent.Errorf(intent.CodeNotYetKnown, "intent %s was not read in time; watch it again", w.id)
 	e.Cause = ctx.Err()
-	if w.version > 0 {
+	if !w.last.ID.IsZero() {
 		e.Message = fmt.Sprintf("intent %s has not ended and %s; watch it again", w.id, w.last.goesOn())
 		e = provenBy(w.last, e)
 	}

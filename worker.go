@@ -35,6 +35,14 @@ type WorkerConfig struct {
 	// RecoverEvery is how often the worker looks for intents that stopped. Default: 5 s.
 	// Negative: never; then another worker must.
 	RecoverEvery time.Duration
+	// DispatchEvery is how often the worker looks for requests that were enqueued. Default: 1 s.
+	// Negative: never; then another worker must.
+	DispatchEvery time.Duration
+	// DispatchAtOnce bounds how many enqueued requests are worked on at the same time: no more are
+	// started while the intents of so many, whoever started them, have neither ended nor come to
+	// rest. At rest is what waits for a person, a hold, or longer than a minute for its next
+	// attempt. Each further dispatcher may exceed it by 25. Default: 100.
+	DispatchAtOnce int
 	// StartWithin is how long Run waits for PostgreSQL and Temporal when it starts; what is missing
 	// is logged. Default: until they answer. Negative: not at all.
 	StartWithin time.Duration
@@ -72,6 +80,9 @@ func (c WorkerConfig) withDefaults() WorkerConfig {
 	if c.RecoverEvery == 0 {
 		c.RecoverEvery = recovery.DefaultInterval
 	}
+	if c.DispatchEvery == 0 {
+		c.DispatchEvery = recovery.DefaultDispatchInterval
+	}
 	if c.StopGrace == 0 {
 		c.StopGrace = 10 * time.Second
 	}
@@ -98,6 +109,9 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 		}
 	}
 	if err := checkLimit("MaxResult", cfg.MaxResult, maxMaxResult); err != nil {
+		return nil, err
+	}
+	if err := checkAtOnce(cfg.DispatchAtOnce); err != nil {
 		return nil, err
 	}
 	if cfg.ConfirmWithin < 0 || cfg.ConfirmWithin > maxConfirmWithin {
@@ -145,6 +159,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		// A Temporal that lost its store knows no search attributes, and starts nothing without them.
 		sweeper := recovery.NewSweeper(w.store, w.temporal, w.cfg.Logger).Needs(w.registered)
 		background.Go(func() { sweeper.Run(sweeping, w.cfg.RecoverEvery) })
+	}
+	if w.cfg.DispatchEvery > 0 {
+		dispatcher := recovery.NewDispatcher(w.store, w.temporal, w.cfg.Logger, w.cfg.DispatchAtOnce).Needs(w.registered)
+		background.Go(func() { dispatcher.Run(sweeping, w.cfg.DispatchEvery) })
 	}
 	select {
 	case <-ctx.Done():

@@ -19,7 +19,7 @@ func (a *Activities) decideNew(ctx context.Context, spec tools.Spec, r Request) 
 	if err != nil || !d.Allow || !spec.Duplicates.On() || !r.RequestKey.Minted() {
 		return d, err
 	}
-	found, err := a.store.FindDuplicate(ctx, r.action(), intent.IntentID(r.Context.Tenant, r.RequestKey))
+	found, err := a.store.FindDuplicate(ctx, r.Action(), intent.IntentID(r.Context.Tenant, r.RequestKey))
 	if err != nil {
 		return decided{}, err
 	}

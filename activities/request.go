@@ -128,6 +128,24 @@ func (r Request) Canonical(limit int) (Request, error) {
 	return r, nil
 }
 
+// Stage stores a payload that is too large for Temporal's history, once, and returns the request
+// with the reference to it. A smaller one stays where it is.
+func (r Request) Stage(ctx context.Context, store *outbox.Store) (Request, error) {
+	if len(r.Payload) <= intent.MaxInline || r.PayloadRef != nil {
+		return r, nil
+	}
+	var salt intent.Salt
+	if _, err := rand.Read(salt[:]); err != nil {
+		return r, fmt.Errorf("salt: %w", err)
+	}
+	ref, err := store.StagePayload(ctx, intent.IntentID(r.Context.Tenant, r.RequestKey), r.Payload, salt)
+	if err != nil {
+		return r, err
+	}
+	r.PayloadRef = &ref
+	return r, nil
+}
+
 // Staged returns the request with a reference in place of its payload, as it is sent to
 // Temporal.
 func (r Request) Staged() Request {
@@ -154,7 +172,8 @@ func (r Request) Labels() Labels {
 	return Labels{Tool: r.Tool, Tenant: r.Context.Tenant, RequestKey: r.RequestKey}
 }
 
-func (r Request) action() intent.Action {
+// Action is what must be equal for two requests to be the same one.
+func (r Request) Action() intent.Action {
 	return intent.Action{Tenant: r.Context.Tenant, Principal: r.Context.Principal, Tool: r.Tool, Payload: r.Payload}
 }
 
@@ -163,7 +182,7 @@ func (r Request) action() intent.Action {
 // history that it stands in holds the payload itself, or its reference, which is marked in
 // its place: equal payloads of one intent have equal references.
 func (r Request) Mark() intent.Digest {
-	action := r.action()
+	action := r.Action()
 	if r.PayloadRef != nil {
 		action.Payload = []byte(strconv.Quote(r.PayloadRef.Digest.String()))
 	} else if canonical, err := intent.CanonicalPayload(r.Payload, len(r.Payload)*6); err == nil { // it is never longer, see Canonicalize
@@ -175,7 +194,7 @@ func (r Request) Mark() intent.Digest {
 // SameAs reports whether the row is the intent of this very action. The error says
 // nothing of the first one.
 func (r Request) SameAs(row outbox.Row) error {
-	if intent.Fingerprint(row.Salt, r.action()) != row.Fingerprint {
+	if intent.Fingerprint(row.Salt, r.Action()) != row.Fingerprint {
 		return conflict(r.RequestKey)
 	}
 	return nil
@@ -241,7 +260,7 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 			return outbox.Proposal{}, fmt.Errorf("salt: %w", err)
 		}
 	}
-	p.Fingerprint = intent.Fingerprint(p.Salt, r.action())
+	p.Fingerprint = intent.Fingerprint(p.Salt, r.Action())
 	p.Commitment = intent.Commitment(intent.Authorized{
 		Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Context: p.EffectContext,
 		Decision: p.Decision, Key: p.IdempotencyKey, Generation: 1,

@@ -18,12 +18,13 @@ type facts struct {
 	// now is the time of this machine.
 	now time.Time
 
-	server outcome[outbox.Server] // or why there is no connection
-	schema outcome[outbox.Schema]
-	denied outcome[[]string]
-	holds  outcome[[]outbox.Hold]
-	clock  outcome[outbox.Clock]
-	pooler outcome[outbox.Pooler]
+	server  outcome[outbox.Server] // or why there is no connection
+	schema  outcome[outbox.Schema]
+	denied  outcome[[]string]
+	holds   outcome[[]outbox.Hold]
+	backlog outcome[outbox.Backlog]
+	clock   outcome[outbox.Clock]
+	pooler  outcome[outbox.Pooler]
 
 	version    outcome[string]
 	names      outcome[workflows.Namespace]

@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"writ/intent"
 	"writ/outbox"
 	"writ/workflows"
 )
@@ -120,6 +121,13 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 			f.holds.value = []outbox.Hold{{Subject: outbox.Subject{Scope: outbox.HoldProvider, Name: "bank"}, Principal: "ada", Note: "they migrate",
 				SetAt: f.now}, {Subject: outbox.Subject{Scope: outbox.HoldTool, Name: "echo"}, Principal: "eve", SetAt: f.now}}
 		}, "holds", Warn, "on provider bank, set by ada at 2026-03-01T12:00:00Z (they migrate); on tool echo, set by eve", "writ hold lift"},
+		{"a parked request", func(f *facts) {
+			f.backlog.value = outbox.Backlog{Due: 3, Parked: 2, ParkedFor: intent.CodeUnknownTool, FirstParked: intent.IntentID("acme", "order-7")}
+		}, "backlog", Warn, "(unknown_tool); 3 more are due", "writ enqueued retry"},
+		{"a backlog that nobody takes", func(f *facts) {
+			f.backlog.value = outbox.Backlog{Due: 3, Waited: 61 * time.Second, FirstDue: intent.IntentID("acme", "order-7"), DueError: "not_yet_known"}
+		}, "backlog", Warn, "for 1m1s the first of them", "start a worker"},
+		{"a backlog on its way", func(f *facts) { f.backlog.value = outbox.Backlog{Due: 3, Waited: 9 * time.Second} }, "backlog", OK, "", ""},
 		{"holds hidden", func(f *facts) { f.holds.err = errors.New("permission denied for table holds") }, "holds", Warn, "permission denied", "privileges"},
 		{"nobody for minutes", func(f *facts) { f.now = f.now.Add(3 * time.Minute) }, "workers", Warn, "none on task queue writ", "wait"},
 	} {

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(hostedVariable) != "" {
 		os.Exit(runHostedWorker())
 	}
+	if tenant := os.Getenv(hostVariable); tenant != "" {
+		os.Exit(runHost(tenant))
+	}
 	flag.Parse()
 	os.Exit(runAll(m))
 }

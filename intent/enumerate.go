@@ -1,6 +1,7 @@
 package intent
 
-// States returns every state, in the order of an intent's life.
+// States returns every state of a row among the intents, in the order of an intent's life. Submitted
+// is none of them: what is enqueued becomes such a row.
 func States() []State {
 	return []State{AwaitingConfirmation, Recorded, Invoking, InDoubt, Completed, Failed, Refused, Cancelled}
 }

@@ -60,6 +60,16 @@ const (
 	CodeSpecDiverged        Code = "spec_diverged"
 	CodeDuplicateSuspected  Code = "duplicate_suspected"
 	CodePayloadMissing      Code = "payload_missing"
+	// CodeTransactionConflict: a host's transaction lost against another one.
+	CodeTransactionConflict Code = "transaction_conflict"
+	// CodeTransactionUnusable: nothing can be written in the host's transaction.
+	CodeTransactionUnusable Code = "transaction_unusable"
+	// CodeNotDispatched: the request is enqueued, and no intent yet.
+	CodeNotDispatched Code = "not_dispatched"
+	// CodeAlreadyDispatched: the request is an intent already.
+	CodeAlreadyDispatched Code = "already_dispatched"
+	// CodeDropped: a person took back a request before it became an intent.
+	CodeDropped Code = "dropped"
 	// CodeConfirmationRequired is of an intent that waits for a person.
 	CodeConfirmationRequired Code = "confirmation_required"
 	CodeConfirmationExpired  Code = "confirmation_expired"

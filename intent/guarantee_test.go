@@ -55,6 +55,6 @@ func atMostOnce(t *rapid.T, l *life) {
 		if len(l.world.effects) > 0 {
 			t.Fatalf("%s, and it happened: %+v", l.State, l.Record)
 		}
-	case intent.AwaitingConfirmation, intent.Recorded, intent.Invoking, intent.InDoubt:
+	case intent.Submitted, intent.AwaitingConfirmation, intent.Recorded, intent.Invoking, intent.InDoubt:
 	}
 }

@@ -62,6 +62,9 @@ const (
 	ReasonEnded              = "ended"
 	ReasonAwaitsEvidence     = "awaits_evidence_or_operator"
 	ReasonAwaitsConfirmation = "awaits_confirmation"
+	ReasonEnqueued           = "enqueued"
+	ReasonParked             = "parked"
+	ReasonDropped            = "dropped"
 )
 
 // The reasons of amendments: what evidence that came after the end says against it. That an

@@ -9,11 +9,14 @@ type ReasonRow struct {
 	Meaning string
 }
 
-// Reasons returns the table of the reasons that [Next] gives, in the order of an intent's
-// life. A step that refuses or rejects has a [Code] for its reason instead.
+// Reasons returns the table of the reasons that [Next] gives, and of those of enqueued requests,
+// in the order of an intent's life. A step that refuses or rejects has a [Code] for its reason instead.
 func Reasons() []ReasonRow { return slices.Clone(reasonRows) }
 
 var reasonRows = []ReasonRow{
+	{ReasonEnqueued, "The request is enqueued; it is started when it is due."},
+	{ReasonParked, "The enqueued request was rejected, or could not be started; it waits for a person: see `writ enqueued list --parked`."},
+	{ReasonDropped, "A person dropped the enqueued request; it is never run."},
 	{ReasonAwaitsConfirmation, "The intent waits for a person who confirms or denies it."},
 	{ReasonFirstAttempt, "Nothing was sent under this key yet; its first attempt is due."},
 	{ReasonHeld, "A hold on the tool, its provider or the tenant stands: nothing is sent before it is lifted."},

@@ -28,6 +28,9 @@ const (
 type State string
 
 const (
+	// Submitted: a host enqueued the request in a transaction of its own, and nobody has
+	// authorized it yet. It has no row among the intents, and nothing can be sent.
+	Submitted State = "submitted"
 	// AwaitingConfirmation: committed, and nothing may be sent before a person has confirmed
 	// it.
 	AwaitingConfirmation State = "awaiting_confirmation"
@@ -55,7 +58,7 @@ func (s State) Ended() bool {
 	switch s {
 	case Completed, Failed, Refused, Cancelled:
 		return true
-	case AwaitingConfirmation, Recorded, Invoking, InDoubt:
+	case Submitted, AwaitingConfirmation, Recorded, Invoking, InDoubt:
 		return false
 	}
 	return false
@@ -68,6 +71,8 @@ func (s State) Ended() bool {
 // leads back to Recorded from a state in which something was sent.
 func CanMove(from, to State) bool {
 	switch from {
+	case Submitted: // its first row among the intents, which is inserted
+		return to == AwaitingConfirmation || to == Recorded || to == Refused
 	case AwaitingConfirmation:
 		return to == Recorded || to == Refused || to == Cancelled
 	case Recorded:

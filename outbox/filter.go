@@ -27,12 +27,15 @@ type Filter struct {
 	Tool       string            `json:"tool,omitempty"`
 	Principal  string            `json:"principal,omitempty"`
 	RequestKey intent.RequestKey `json:"request_key,omitempty"`
-	// States are the states that an intent may be in when the page is read.
+	// States are the states that an intent may be in when the page is read. intent.Submitted
+	// stands by itself: enqueued requests are no intents yet, and no other list has them.
 	States []intent.State `json:"states,omitempty"`
 	Class  intent.Class   `json:"class,omitempty"`
 	// Since and Until bound the creation: not before Since, and before Until.
 	Since Bound `json:"since,omitzero"`
 	Until Bound `json:"until,omitzero"`
+	// Parked lists only enqueued requests that wait for a person; only with intent.Submitted.
+	Parked bool `json:"parked,omitempty"`
 	// SuspectedDuplicates lists only intents that seem to repeat an earlier one.
 	SuspectedDuplicates bool `json:"suspected_duplicates,omitempty"`
 	// Limit is how many intents a page has at most, from 1 to MaxLimit. Default:
@@ -125,7 +128,13 @@ func (f Filter) Check() error {
 			return err
 		}
 	}
+	if err := f.checkSubmitted(); err != nil {
+		return err
+	}
 	for _, s := range f.States {
+		if s == intent.Submitted {
+			continue
+		}
 		if !slices.Contains(intent.States(), s) {
 			return unknownWord("state", s, intent.States())
 		}
@@ -145,6 +154,26 @@ func (f Filter) Check() error {
 	if f.After != "" {
 		_, err := f.position()
 		return err
+	}
+	return nil
+}
+
+// ListsSubmitted reports whether enqueued requests are listed, see [Store.ListSubmitted].
+func (f Filter) ListsSubmitted() bool { return slices.Contains(f.States, intent.Submitted) }
+
+// checkSubmitted refuses what nobody knows of a request that is no intent yet.
+func (f Filter) checkSubmitted() error {
+	if !f.ListsSubmitted() {
+		if f.Parked {
+			return intent.Errorf(intent.CodeInvalidFilter, "only enqueued requests are parked; list them with state %s", intent.Submitted)
+		}
+		return nil
+	}
+	if slices.ContainsFunc(f.States, func(s intent.State) bool { return s != intent.Submitted }) {
+		return intent.Errorf(intent.CodeInvalidFilter, "state %s is no intent's yet; list it by itself", intent.Submitted)
+	}
+	if f.Class != "" || f.SuspectedDuplicates {
+		return intent.Errorf(intent.CodeInvalidFilter, "class and repeats of a request are not known while it is %s; leave them out", intent.Submitted)
 	}
 	return nil
 }

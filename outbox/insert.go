@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -13,7 +14,9 @@ import (
 
 // Insert persists an authorized intent before its effect, in one flushed commit, and
 // returns its row. If the request key is taken, the row that has it is returned: the
-// caller compares fingerprints. So a lost COMMIT answer is met by inserting again. The error
+// caller compares fingerprints. So a lost COMMIT answer is met by inserting again. Nothing is
+// written while another action is enqueued under the key, or the request was dropped: the errors
+// have codes idempotency_conflict and dropped. The error
 // is ErrDuplicateChanged, and nothing was written, if a guarded proposal repeats another
 // intent by now than the one that it was decided on.
 func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
@@ -35,7 +38,7 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 				return err
 			}
 		}
-		row, err = load(ctx, tx, p.ID())
+		row, err = loadInserted(ctx, tx, p)
 		return err
 	})
 	return row, err
@@ -71,7 +74,7 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 				return err
 			}
 		}
-		if row, err = load(ctx, tx, p.ID()); err != nil || !created {
+		if row, err = loadInserted(ctx, tx, p); err != nil || !created {
 			return err
 		}
 		answer, err := answerOf(ctx, tx, row)
@@ -83,16 +86,21 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 	return row, err
 }
 
+// insertRow inserts the intent, unless there is one, or its request key names something that is
+// enqueued and must not become this intent. The lock waits for whoever is about to drop that, and
+// makes them wait; it does not conflict with a dispatcher that moves the row's due time.
 func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (created bool, err error) {
 	const statement = `
-		WITH clock AS MATERIALIZED (SELECT writ_now() AS now)
+		WITH clock AS MATERIALIZED (SELECT writ_now() AS now), reserved AS MATERIALIZED (
+			SELECT dropped_at IS NOT NULL OR (principal, tool, sha256(payload)) <> ($4, $5, $24) AS forbids
+			FROM enqueued WHERE id = $1 FOR KEY SHARE)
 		INSERT INTO intents (id, tenant, request_key, principal, tool, task_queue, class, state, version, generation,
 			idempotency_key, payload, effect_context, decision, salt, fingerprint, spec_digest, commitment, rules,
 			traceparent, created_at, due_at, ended_at, payload_digest, suspected_duplicate_of, confirm_by)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
 			now, CASE WHEN $19 THEN NULL ELSE now + coalesce($23, $20::interval) END, CASE WHEN $19 THEN now END, $21,
 			$22, now + $23::interval
-		FROM clock
+		FROM clock WHERE NOT EXISTS (SELECT FROM reserved WHERE forbids)
 		ON CONFLICT DO NOTHING`
 	rules, err := json.Marshal(p.Rules)
 	if err != nil {
@@ -111,11 +119,11 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 	if state == intent.AwaitingConfirmation {
 		wait = &p.ConfirmWithin
 	}
-	id := p.ID()
+	id, sum := p.ID(), sha256.Sum256(p.Payload)
 	tag, err := tx.Exec(ctx, statement, id[:], p.Tenant, string(p.RequestKey), p.Principal, p.Tool, p.TaskQueue,
 		string(p.Rules.Class), string(state), string(p.IdempotencyKey), inline, p.EffectContext, p.Decision,
 		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace, digest,
-		idOrNull(p.SuspectedDuplicateOf), wait)
+		idOrNull(p.SuspectedDuplicateOf), wait, sum[:])
 	if err != nil {
 		return false, err
 	}

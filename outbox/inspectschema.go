@@ -82,6 +82,7 @@ func (s Schema) compare(applied map[int64]bool) (Schema, error) {
 var privileges = map[string][]string{
 	"intents":          {"SELECT", "INSERT", "UPDATE"},
 	"attempts":         {"SELECT", "INSERT", "UPDATE"},
+	"enqueued":         {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"receipts":         {"SELECT", "INSERT"},
 	"tool_specs":       {"SELECT", "INSERT", "UPDATE"},
 	"blobs":            {"SELECT", "INSERT", "DELETE"},

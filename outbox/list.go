@@ -30,6 +30,9 @@ func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 	if err := f.Check(); err != nil {
 		return Page{}, err
 	}
+	if f.ListsSubmitted() {
+		return Page{}, intent.Errorf(intent.CodeInvalidFilter, "what is %s is no intent; list it as enqueued requests", intent.Submitted)
+	}
 	if f.Limit == 0 {
 		f.Limit = DefaultLimit
 	}
@@ -91,51 +94,74 @@ func (s *Store) span(ctx context.Context, f Filter) (span, error) {
 // next page. Only the conditions that are set stand in it, so that each combination gets a
 // plan of its own: an index that holds the order, and the rest as a filter on it.
 func listQuery(f Filter, sp span) (query string, args []any) {
-	var where strings.Builder
-	add := func(condition string, values ...any) {
-		places := make([]any, len(values))
-		for i, v := range values {
-			args = append(args, v)
-			places[i] = len(args)
-		}
-		where.WriteString("\n\t\t\tAND " + fmt.Sprintf(condition, places...))
-	}
-	for _, name := range []struct{ condition, value string }{
-		{"i.tenant = $%d", f.Tenant}, {"i.tool = $%d", f.Tool}, {"i.principal = $%d", f.Principal},
-		{"i.request_key = $%d", string(f.RequestKey)}, {"i.class = $%d", string(f.Class)},
-	} {
-		if name.value != "" {
-			add(name.condition, name.value)
-		}
+	c := f.conditions("i", sp)
+	if f.Class != "" {
+		c.add("i.class = $%d", string(f.Class))
 	}
 	if len(f.States) > 0 {
 		states, open := stateNames(f.States)
-		add("i.state = ANY ($%d)", states)
+		c.add("i.state = ANY ($%d)", states)
 		if open {
-			add("i.ended_at IS NULL") // says to the planner that intents_open_created holds them all
+			c.add("i.ended_at IS NULL") // says to the planner that intents_open_created holds them all
 		}
 	}
 	if f.SuspectedDuplicates {
-		add("i.suspected_duplicate_of IS NOT NULL")
+		c.add("i.suspected_duplicate_of IS NOT NULL")
 	}
-	if !sp.since.IsZero() {
-		add("i.created_at >= $%d", sp.since)
-	}
-	if !sp.until.IsZero() {
-		add("i.created_at < $%d", sp.until)
-	}
-	if sp.after != nil {
-		add("(i.created_at, i.id) < ($%d, $%d)", sp.after.createdAt, sp.after.id[:])
-	}
-	args = append(args, f.Limit+1)
+	limit := c.place(f.Limit + 1)
 	return `
 		WITH page AS MATERIALIZED (
 			SELECT i.id FROM intents i
-			WHERE true` + where.String() + `
-			ORDER BY i.created_at DESC, i.id DESC LIMIT $` + fmt.Sprint(len(args)) + `)
+			WHERE true` + c.where.String() + `
+			ORDER BY i.created_at DESC, i.id DESC LIMIT ` + limit + `)
 		SELECT` + intentColumns + `, writ_now(),` + attemptColumns + `
 		FROM page JOIN intents i ON i.id = page.id LEFT JOIN attempts a ON a.intent_id = i.id
-		ORDER BY i.created_at DESC, i.id DESC, a.number`, args
+		ORDER BY i.created_at DESC, i.id DESC, a.number`, c.args
+}
+
+// conditions are those of a statement that lists, each behind an AND, and their values.
+type conditions struct {
+	where strings.Builder
+	args  []any
+}
+
+// place returns the place of a value.
+func (c *conditions) place(value any) string {
+	c.args = append(c.args, value)
+	return fmt.Sprintf("$%d", len(c.args))
+}
+
+// add adds a condition, in which each %d is the number of a value's place.
+func (c *conditions) add(condition string, values ...any) {
+	places := make([]any, len(values))
+	for i, v := range values {
+		c.args = append(c.args, v)
+		places[i] = len(c.args)
+	}
+	c.where.WriteString("\n\t\t\tAND " + fmt.Sprintf(condition, places...))
+}
+
+// conditions are those of the filter that intents and enqueued requests have in common, on the
+// table of that alias.
+func (f Filter) conditions(table string, sp span) *conditions {
+	var c conditions
+	for _, name := range []struct{ column, value string }{
+		{"tenant", f.Tenant}, {"tool", f.Tool}, {"principal", f.Principal}, {"request_key", string(f.RequestKey)},
+	} {
+		if name.value != "" {
+			c.add(table+"."+name.column+" = $%d", name.value)
+		}
+	}
+	if !sp.since.IsZero() {
+		c.add(table+".created_at >= $%d", sp.since)
+	}
+	if !sp.until.IsZero() {
+		c.add(table+".created_at < $%d", sp.until)
+	}
+	if sp.after != nil {
+		c.add("("+table+".created_at, "+table+".id) < ($%d, $%d)", sp.after.createdAt, sp.after.id[:])
+	}
+	return &c
 }
 
 // stateNames returns the states as PostgreSQL has them, and whether none of them is an end.

@@ -63,7 +63,7 @@ func reissuable(row Row, earlier []Decision) error {
 		mend = "its effect happened; use a new request key if it is wanted twice"
 	case intent.Refused, intent.Cancelled:
 		mend = "nothing was done; use a new request key if it is wanted"
-	case intent.AwaitingConfirmation, intent.Recorded, intent.Invoking:
+	case intent.Submitted, intent.AwaitingConfirmation, intent.Recorded, intent.Invoking:
 		mend = "it goes on by itself"
 	}
 	return intent.Errorf(intent.CodeNotReissuable, "intent %s is %s and did not fail%s; %s", row.ID, row.State, told(earlier), mend)

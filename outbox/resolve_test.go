@@ -35,6 +35,7 @@ func (b bundle) in(t *testing.T, state intent.State, key string) outbox.Row {
 	var row outbox.Row
 	var err error
 	switch state {
+	case intent.Submitted: // is no row among the intents
 	case intent.AwaitingConfirmation:
 		p := propose(key, opaque())
 		p.ConfirmWithin = 24 * time.Hour

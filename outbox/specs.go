@@ -64,10 +64,13 @@ func (s *Store) Spec(ctx context.Context, name string) (Spec, error) {
 		return Spec{}, DatabaseError(err)
 	}
 	if len(specs) == 0 {
-		return Spec{}, intent.Errorf(intent.CodeUnknownTool,
-			"no worker has published a tool named %q; `writ tools list` shows those that exist", name)
+		return Spec{}, unknownTool(name)
 	}
 	return specs[0], nil
+}
+
+func unknownTool(name string) error {
+	return intent.Errorf(intent.CodeUnknownTool, "no worker has published a tool named %q; `writ tools list` shows those that exist", name)
 }
 
 // SpecOf returns a tool as it was published under a digest, whatever is in force now; false if

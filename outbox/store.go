@@ -243,7 +243,7 @@ func lockRow(ctx context.Context, tx pgx.Tx, id intent.ID) (Row, error) {
 	var one int
 	err := tx.QueryRow(ctx, `SELECT 1 FROM intents WHERE id = $1 FOR UPDATE`, id[:]).Scan(&one)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Row{}, intent.Errorf(intent.CodeIntentNotFound, "there is no intent %s", id)
+		return Row{}, noIntent(ctx, tx, id)
 	}
 	if err != nil {
 		return Row{}, err

@@ -16,7 +16,7 @@ func effectIn(v writ.Intent) string {
 		return completedEffect(v)
 	case intent.Failed, intent.Refused, intent.Cancelled:
 		return failedEffect(v)
-	case intent.AwaitingConfirmation, intent.Recorded, intent.Invoking, intent.InDoubt:
+	case intent.Submitted, intent.AwaitingConfirmation, intent.Recorded, intent.Invoking, intent.InDoubt:
 		return openEffect(v)
 	}
 	return string(v.Effect)
@@ -122,8 +122,11 @@ func onward(next intent.Step) string {
 	case intent.Park:
 		return "nothing more is sent"
 	case intent.Stop:
-		if next.Reason == intent.ReasonAwaitsConfirmation {
+		switch next.Reason {
+		case intent.ReasonAwaitsConfirmation:
 			return "it waits for somebody to confirm it"
+		case intent.ReasonParked:
+			return "it waits for somebody to have it tried again, or to drop it"
 		}
 		return "nothing more is sent"
 	case intent.Wait:
@@ -135,6 +138,8 @@ func onward(next intent.Step) string {
 // awaited says what a wait is for.
 func awaited(reason string) string {
 	switch reason {
+	case intent.ReasonEnqueued:
+		return "it is started when it is due"
 	case intent.ReasonHeld:
 		return "it waits for a hold to be lifted"
 	case intent.ReasonNextLookup, intent.ReasonSettling:

@@ -103,7 +103,7 @@ func (p *program) warnOfContradiction(v writ.Intent) {
 
 // describe adds what identifies the intent.
 func describe(b *block, v writ.Intent) {
-	b.add("tool", fmt.Sprintf("%s (%s)", v.Tool, v.Class))
+	b.add("tool", toolText(v))
 	b.add("tenant", v.Tenant)
 	b.add("principal", v.Principal)
 	b.add("request key", string(v.RequestKey))
@@ -120,6 +120,14 @@ func describe(b *block, v writ.Intent) {
 	for _, d := range v.Decisions {
 		b.add(string(d.Kind), decisionText(d.Principal, d.Note, d.DecidedAt))
 	}
+}
+
+// toolText names the tool, with its class if that is known.
+func toolText(v writ.Intent) string {
+	if v.Class == "" {
+		return v.Tool
+	}
+	return fmt.Sprintf("%s (%s)", v.Tool, v.Class)
 }
 
 // decisionText says who decided and why.

@@ -67,6 +67,9 @@ func writeIntent(w io.Writer, v writ.Intent) {
 	b.add("created", moment(v.CreatedAt))
 	b.add(firstSent(v.Generation), moment(v.FirstSentAt))
 	b.add("ended", moment(v.EndedAt))
+	if v.Submission != nil {
+		describeSubmission(&b, *v.Submission)
+	}
 	b.add("next", nextText(v.Next))
 	b.add("alert", alertText(v))
 	for _, a := range v.Attempts {

@@ -30,6 +30,9 @@ func newListCommand(p *program) *cobra.Command {
 		Short: "List intents, newest first",
 		Long: `Lists intents, newest first, in pages. Flags narrow the list; without any it holds every intent.
 
+Requests that hosts have enqueued are no intents yet: only --state submitted, by itself, lists
+them. Their class is not known.
+
 --since and --until take a time, 2026-03-01T12:00:00Z, or how long ago by the database's clock:
 36h, 15m. An intent belongs to the span if it was created not before --since and before --until.
 
@@ -53,7 +56,7 @@ same flags. There is no next on the last page.`,
 	flags.StringVar(&f.filter.Tenant, "tenant", "", "only intents of this `tenant`")
 	flags.StringVar(&f.filter.Tool, "tool", "", "only intents that run this `tool`")
 	flags.StringVar(&f.filter.Principal, "principal", "", "only intents that `name` asked for")
-	flags.StringArrayVar(&f.states, "state", nil, "only intents in this `state`; may be repeated: "+words(intent.States()))
+	flags.StringArrayVar(&f.states, "state", nil, "only intents in this `state`; may be repeated: "+words(append([]intent.State{intent.Submitted}, intent.States()...)))
 	flags.StringVar(&f.class, "class", "", "only intents of this effect `class`: "+words(intent.Classes()))
 	flags.StringVar(&f.key, "key", "", "only the intent with this request `key`, in each tenant; fast with --tenant")
 	flags.TextVar(&f.filter.Since, "since", writ.ListBound{}, "only intents created at or after this `moment`: a time, or how long ago")

@@ -18,6 +18,7 @@ type recoverFlags struct {
 	once, dryRun bool
 	every        time.Duration
 	startWithin  time.Duration
+	dispatch     dispatchFlags
 }
 
 func newRecoverCommand(p *program) *cobra.Command {
@@ -28,7 +29,8 @@ func newRecoverCommand(p *program) *cobra.Command {
 		Long: `Finds intents that made no progress by their due time, because their workflow was terminated,
 deleted or lost with its cluster, because a decision or an answer was not heard, or because
 nobody took them, and starts the same workflow again from the row alone, with the persisted
-idempotency key. It hosts no tools, so it sends nothing itself: a worker has to poll.
+idempotency key. It also makes intents of the requests that hosts have enqueued. It hosts no
+tools, so it sends nothing itself: a worker has to poll.
 
 Every worker does the same beside its work. Any number may run at once: each intent is taken by
 one. An intent that waits for a person goes on waiting.
@@ -46,6 +48,7 @@ Temporal have answered, with -o json on standard output: {"ready":true,"pid":…
 	flags.BoolVar(&f.dryRun, "dry-run", false, "list what is overdue now, and change nothing")
 	flags.DurationVar(&f.every, "every", recovery.DefaultInterval, "how often to look for intents that stopped")
 	flags.DurationVar(&f.startWithin, "start-within", 0, startWithinUsage)
+	f.dispatch.register(cmd)
 	return cmd
 }
 
@@ -56,11 +59,18 @@ func (p *program) recoverIntents(ctx context.Context, f recoverFlags) error {
 	if f.every <= 0 || f.startWithin < 0 {
 		return usage("--every must be longer than 0, and --start-within must not be negative")
 	}
+	if err := f.dispatch.check(); err != nil {
+		return err
+	}
+	if f.dispatch.every == 0 {
+		return usage("--dispatch-every must be longer than 0")
+	}
 	cfg, err := p.config()
 	if err != nil {
 		return err
 	}
-	r, err := writ.NewRecovery(writ.RecoveryConfig{Config: cfg, Every: f.every, StartWithin: f.startWithin})
+	r, err := writ.NewRecovery(writ.RecoveryConfig{Config: cfg, Every: f.every, StartWithin: f.startWithin,
+		DispatchEvery: f.dispatch.every, DispatchAtOnce: f.dispatch.atOnce})
 	if err != nil {
 		return err
 	}
@@ -141,6 +151,9 @@ func (p *program) recoverOnce(ctx context.Context, r *writ.Recovery) error {
 	printed := p.print(list, func(w io.Writer) {
 		for _, e := range list.Intents {
 			what := "has a running workflow again"
+			if e.Enqueued {
+				what = "was enqueued, and is an intent now"
+			}
 			if e.Error != "" {
 				what = "was not started: " + e.Error
 			}

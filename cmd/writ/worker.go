@@ -26,6 +26,7 @@ type workerFlags struct {
 	providerURL  string
 	tools        []string
 	recoverEvery time.Duration
+	dispatch     dispatchFlags
 	stopGrace    time.Duration
 	startWithin  time.Duration
 	maxResult    int
@@ -64,6 +65,7 @@ with 0. A second signal ends it at once, which is safe as well.`,
 	flags.StringVar(&f.providerURL, "provider-url", "", "`URL` of the provider that the sample tools talk to (default: $WRIT_PROVIDER_URL)")
 	flags.StringSliceVar(&f.tools, "tools", nil, "`names` of the tools to host, with commas (default: all)")
 	flags.DurationVar(&f.recoverEvery, "recover-every", recovery.DefaultInterval, "how often to look for intents that stopped; 0 never does, so that another worker must")
+	f.dispatch.register(cmd)
 	flags.DurationVar(&f.stopGrace, "stop-grace", 10*time.Second, "how long running tools are waited for at the end")
 	flags.DurationVar(&f.startWithin, "start-within", 0, startWithinUsage)
 	flags.IntVar(&f.maxResult, "max-result", activities.DefaultMaxResult, "how many `bytes` of a tool's answer are kept; of a larger one the beginning, with the size and digest of all")
@@ -90,6 +92,12 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	if f.startWithin < 0 {
 		return usage("--start-within must not be negative; 0 waits until PostgreSQL and Temporal answer")
 	}
+	if err := f.dispatch.check(); err != nil {
+		return err
+	}
+	if f.dispatch.every == 0 {
+		f.dispatch.every = -1
+	}
 	if f.maxResult <= 0 {
 		return usage("--max-result must be more than 0")
 	}
@@ -113,6 +121,7 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	}
 	worker, err := writ.NewWorker(ctx, writ.WorkerConfig{
 		Config: cfg, TaskQueue: f.taskQueue, Identity: f.identity, RecoverEvery: f.recoverEvery, StopGrace: f.stopGrace,
+		DispatchEvery: f.dispatch.every, DispatchAtOnce: f.dispatch.atOnce,
 		StartWithin: f.startWithin, MaxResult: f.maxResult, BreakerFailures: f.breakerFailures,
 	}, list...)
 	if err != nil {

@@ -1,0 +1,133 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// Due is an enqueued request that a dispatcher has taken.
+type Due struct {
+	ID            intent.ID
+	RequestKey    intent.RequestKey
+	Action        intent.Action
+	EffectContext []byte // canonical JSON
+	Traceparent   string
+	// Tries counts this one.
+	Tries int
+	// Known says that there is an intent of this id already, so that nothing has to be started.
+	Known bool
+}
+
+// Take says which enqueued requests [Store.TakeDue] takes.
+type Take struct {
+	// After is the tenant whose turn was last; those behind it in the database's order follow, and
+	// nobody before it. Empty: begin with the first.
+	After string
+	// Limit is how many requests are taken at most, in equal shares for the tenants that have some.
+	Limit int
+	// Until takes only what was due by then. Zero: by now.
+	Until time.Time
+}
+
+// How long a request that was taken is left alone, the first time and at most; it doubles. Whoever
+// took it knows by then what came of it, or is dead.
+const (
+	firstDispatchGrace = 15 * time.Second
+	lastDispatchGrace  = 5 * time.Minute
+)
+
+// Tenants are found by leaps from one to the next. The outer LIMIT ends the recursion, which
+// PostgreSQL runs only as far as it is read. The array keeps the planner, which cannot know how few
+// are taken, from reading the whole backlog to find them.
+const takeDue = `
+	WITH RECURSIVE clock AS MATERIALIZED (
+		SELECT least(writ_now(), $3::timestamptz) AS due, writ_now() AS now),
+	leap (tenant, due_at) AS (
+		(SELECT tenant, due_at FROM enqueued WHERE due_at IS NOT NULL AND tenant > $1 ORDER BY tenant, due_at LIMIT 1)
+		UNION ALL
+		SELECT n.tenant, n.due_at FROM leap, LATERAL (
+			SELECT tenant, due_at FROM enqueued WHERE due_at IS NOT NULL AND tenant > leap.tenant ORDER BY tenant, due_at LIMIT 1) n),
+	turn AS MATERIALIZED (
+		SELECT tenant FROM leap WHERE due_at <= (SELECT due FROM clock) LIMIT $2),
+	taken AS MATERIALIZED (
+		SELECT next.id FROM turn, LATERAL (
+			SELECT id FROM enqueued e WHERE e.tenant = turn.tenant AND e.due_at <= (SELECT due FROM clock)
+			ORDER BY e.due_at, e.id LIMIT (SELECT greatest(1, $2 / greatest(1, count(*))) FROM turn)
+			FOR UPDATE SKIP LOCKED) next)
+	UPDATE enqueued e SET tries = e.tries + 1, dispatched_at = clock.now,
+		due_at = clock.now + least($4::interval * 2 ^ least(e.tries, 10), $5::interval)
+	FROM clock WHERE e.id = ANY (ARRAY (SELECT id FROM taken))
+	RETURNING e.id, e.tenant, e.request_key, e.principal, e.tool, e.payload, e.effect_context, e.traceparent, e.tries,
+		(SELECT true FROM intents i WHERE i.id = e.id) IS NOT NULL, (SELECT max(tenant) FROM turn)`
+
+// TakeDue takes requests that are due and puts off their due time, so that each is taken by one
+// of any number of dispatchers and taken again if that one dies. last is the tenant whose turn was
+// last; empty if nothing was taken.
+//
+// What it reads does not grow with the backlog: one entry of the index for each tenant, and then
+// the next requests of each.
+func (s *Store) TakeDue(ctx context.Context, t Take) (list []Due, last string, err error) {
+	err = s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, takeDue, t.args()...)
+		if err != nil {
+			return err
+		}
+		list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Due, error) {
+			var d Due
+			err := row.Scan((*[16]byte)(&d.ID), &d.Action.Tenant, &d.RequestKey, &d.Action.Principal, &d.Action.Tool, &d.Action.Payload,
+				&d.EffectContext, &d.Traceparent, &d.Tries, &d.Known, &last)
+			return d, err
+		})
+		return err
+	})
+	return list, last, err
+}
+
+func (t Take) args() []any {
+	return []any{t.After, t.Limit, orNull(t.Until), firstDispatchGrace, lastDispatchGrace}
+}
+
+// Now is the database's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	var now time.Time
+	err := s.pool.QueryRow(ctx, `SELECT writ_now()`).Scan(&now)
+	return now.UTC(), DatabaseError(err)
+}
+
+// Postpone notes why a request that was taken did not become an intent. It comes up again when
+// its due time has passed.
+func (s *Store) Postpone(ctx context.Context, d Due, why *intent.Error) error {
+	const statement = `
+		UPDATE enqueued SET dispatched_at = NULL, error_code = $3, error = $4
+		WHERE id = $1 AND tries = $2 AND due_at IS NOT NULL`
+	return s.noteDue(ctx, statement, d.ID[:], d.Tries, string(why.Code), why.Message)
+}
+
+// GiveBack undoes that a request was taken: it is due again at once, and this was no try.
+func (s *Store) GiveBack(ctx context.Context, d Due) error {
+	const statement = `
+		UPDATE enqueued SET dispatched_at = NULL, tries = tries - 1, due_at = writ_now()
+		WHERE id = $1 AND tries = $2 AND due_at IS NOT NULL`
+	return s.noteDue(ctx, statement, d.ID[:], d.Tries)
+}
+
+// Park ends the tries of a request that cannot become an intent. A person may have it tried again.
+// It changes nothing where there is an intent.
+func (s *Store) Park(ctx context.Context, d Due, why *intent.Error) error {
+	const statement = `
+		UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = writ_now(), error_code = $2, error = $3
+		WHERE e.id = $1 AND e.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id)`
+	return s.noteDue(ctx, statement, d.ID[:], string(why.Code), why.Message)
+}
+
+// noteDue changes one request. If it is lost, the request comes up again and is found anew.
+func (s *Store) noteDue(ctx context.Context, statement string, args ...any) error {
+	return s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, statement, args...)
+		return err
+	})
+}

@@ -1,0 +1,95 @@
+package outbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// Enqueued is a request that is written in a host's own transaction. It was checked, and its
+// payload is canonical: writ.Enqueue makes it.
+type Enqueued struct {
+	RequestKey    intent.RequestKey
+	Action        intent.Action
+	EffectContext []byte // canonical JSON
+	Traceparent   string
+	// NotBefore is when it may be dispatched, by the database's clock. Zero: at once.
+	NotBefore time.Time
+}
+
+// Enqueue writes the request in tx, which stays usable whatever it returns, and returns the
+// intent's id. Nothing is sent unless tx commits. The same action under the same request key
+// writes nothing. The errors that are answers are idempotency_conflict for another action,
+// dropped for one that a person took back, transaction_conflict if tx has to be run again, and
+// transaction_unusable.
+func Enqueue(ctx context.Context, tx pgx.Tx, e Enqueued) (intent.ID, error) {
+	id := intent.IntentID(e.Action.Tenant, e.RequestKey)
+	// A savepoint, because an error of PostgreSQL would end the host's transaction.
+	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return e.write(ctx, tx, id) })
+	if err != nil {
+		return intent.ID{}, e.notWritten(err)
+	}
+	return id, nil
+}
+
+func (e Enqueued) write(ctx context.Context, tx pgx.Tx, id intent.ID) error {
+	// An intent that exists is not enqueued again: its end is its answer.
+	const statement = `
+		INSERT INTO enqueued (id, tenant, request_key, principal, tool, payload, effect_context, salt, fingerprint,
+			traceparent, created_at, not_before, due_at)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now, $11, greatest(now, $11)
+		FROM (SELECT writ_now()) AS clock (now)
+		WHERE NOT EXISTS (SELECT FROM intents WHERE id = $1)
+		ON CONFLICT DO NOTHING`
+	var salt intent.Salt
+	if _, err := rand.Read(salt[:]); err != nil {
+		return fmt.Errorf("salt: %w", err)
+	}
+	fingerprint := intent.Fingerprint(salt, e.Action)
+	tag, err := tx.Exec(ctx, statement, id[:], e.Action.Tenant, string(e.RequestKey), e.Action.Principal, e.Action.Tool,
+		e.Action.Payload, e.EffectContext, salt[:], fingerprint[:], e.Traceparent, orNull(e.NotBefore))
+	if err != nil || tag.RowsAffected() == 1 {
+		return err
+	}
+	return e.sameAs(ctx, tx, id)
+}
+
+// sameAs is the error of a request key that names another action already, or one that was
+// dropped.
+func (e Enqueued) sameAs(ctx context.Context, tx pgx.Tx, id intent.ID) error {
+	const query = `
+		SELECT salt, fingerprint, NULL::timestamptz, '' FROM intents WHERE id = $1
+		UNION ALL SELECT salt, fingerprint, dropped_at, decided_by FROM enqueued WHERE id = $1 LIMIT 1`
+	var r reservation
+	if err := tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy); err != nil {
+		return err
+	}
+	return r.forbids(e.RequestKey, e.Action)
+}
+
+// notWritten gives an error of the host's transaction its code. It is the host that has to run
+// that again: nothing in it can be repeated by itself, as its snapshot is its own.
+func (e Enqueued) notWritten(err error) error {
+	if rolledBack(err) {
+		return intent.Errorf(intent.CodeTransactionConflict,
+			"another transaction wrote what this one needs for request key %q; roll this one back and run it again: %w", e.RequestKey, err)
+	}
+	switch sqlState(err) {
+	case "25P02", "25006": // failed before, read-only
+		return unusable(err)
+	}
+	if errors.Is(err, pgx.ErrTxClosed) {
+		return unusable(err)
+	}
+	return DatabaseError(err)
+}
+
+func unusable(err error) error {
+	return intent.Errorf(intent.CodeTransactionUnusable, "nothing can be enqueued in this transaction; begin another one: %w", err)
+}

@@ -1,0 +1,91 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// A request key that is enqueued is reserved: only the same action may become its intent, and
+// none if a person dropped it.
+
+// SpecFor is [Store.Spec] for a request that has no intent. It asks in the same statement whether
+// its key is reserved, and is then an error with code idempotency_conflict or dropped.
+func (s *Store) SpecFor(ctx context.Context, key intent.RequestKey, action intent.Action) (Spec, error) {
+	const query = `
+		SELECT e.salt, e.fingerprint, e.dropped_at, coalesce(e.decided_by, ''), t.name, t.digest, t.spec, t.task_queue, t.published_at
+		FROM (SELECT) AS always
+		LEFT JOIN enqueued e ON e.id = $1
+		LEFT JOIN LATERAL (
+			SELECT name, digest, spec, task_queue, published_at
+			FROM tool_specs WHERE name = $2 ORDER BY published_at DESC, digest LIMIT 1) t ON true`
+	id := intent.IntentID(action.Tenant, key)
+	var r reservation
+	var name, queue *string
+	var digest, spec []byte
+	var published *time.Time
+	err := s.pool.QueryRow(ctx, query, id[:], action.Tool).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &name, &digest, &spec, &queue, &published)
+	if err != nil {
+		return Spec{}, DatabaseError(err)
+	}
+	if err := r.forbids(key, action); err != nil {
+		return Spec{}, err
+	}
+	if name == nil {
+		return Spec{}, unknownTool(action.Tool)
+	}
+	return Spec{Name: *name, Digest: intent.Digest(digest), JSON: spec, TaskQueue: *queue, PublishedAt: *published}, nil
+}
+
+// loadInserted is load after insertRow, which inserted nothing if the request key is reserved.
+func loadInserted(ctx context.Context, tx pgx.Tx, p Proposal) (Row, error) {
+	row, err := load(ctx, tx, p.ID())
+	if intent.CodeOf(err) != intent.CodeIntentNotFound {
+		return row, err
+	}
+	const query = `SELECT salt, fingerprint, dropped_at, decided_by FROM enqueued WHERE id = $1`
+	var r reservation
+	id := p.ID()
+	err = tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return row, err
+	}
+	if err := r.forbids(p.RequestKey, p.action()); err != nil {
+		return row, err
+	}
+	// Whatever reserved the key is gone by now; the next try finds out what it became.
+	return row, fmt.Errorf("intent %s was not inserted, because its request key changed hands meanwhile", id)
+}
+
+// reservation is what of an enqueued request says who may use its key; zero: anybody.
+type reservation struct {
+	salt, fingerprint []byte
+	droppedAt         *time.Time
+	decidedBy         string
+}
+
+// forbids is the error of an action that may not become an intent under the reserved key. It
+// tells nobody else what was done with the first action.
+func (r reservation) forbids(key intent.RequestKey, action intent.Action) error {
+	switch {
+	case r.fingerprint == nil:
+		return nil
+	case intent.Fingerprint(intent.Salt(r.salt), action) != intent.Digest(r.fingerprint):
+		return intent.Errorf(intent.CodeIdempotencyConflict,
+			"request key %q was used in this tenant for another tool, payload or principal; nothing was written or sent for this request; use a new key for a new action", key)
+	case r.droppedAt != nil:
+		return r.dropped(key)
+	}
+	return nil
+}
+
+// dropped is the error of a request that a person took back.
+func (r reservation) dropped(key intent.RequestKey) error {
+	return intent.Errorf(intent.CodeDropped,
+		"%s dropped the request with key %q at %s, and nothing was sent; use a new key if it is wanted after all", r.decidedBy, key, r.droppedAt.UTC().Format(time.RFC3339))
+}
