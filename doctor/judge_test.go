@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"writ/intent"
 	"writ/outbox"
 	"writ/workflows"
 )
@@ -120,6 +121,13 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 			f.holds.value = []outbox.Hold{{Subject: outbox.Subject{Scope: outbox.HoldProvider, Name: "bank"}, Principal: "ada", Note: "they migrate",
 				SetAt: f.now}, {Subject: outbox.Subject{Scope: outbox.HoldTool, Name: "echo"}, Principal: "eve", SetAt: f.now}}
 		}, "holds", Warn, "on provider bank, set by ada at 2026-03-01T12:00:00Z (they migrate); on tool echo, set by eve", "writ hold lift"},
+		{"a stuck intent", func(f *facts) {
+			f.stuck.value = outbox.Stuck{Count: 1, Oldest: []outbox.StuckIntent{{ID: intent.ID{15: 1}, Tool: "echo", State: intent.Recorded, Since: f.now}}}
+		}, "progress", Warn, "1 intent makes no progress: 00000000-0000-0000-0000-000000000001 of echo, recorded, since 2026-03-01T12:00:00Z", "writ recover"},
+		{"many stuck intents", func(f *facts) {
+			f.stuck.value = outbox.Stuck{Count: 7, Oldest: []outbox.StuckIntent{{Tool: "echo"}, {Tool: "fetch"}, {Tool: "notify"}}}
+		}, "progress", Warn, "7 intents make no progress: the longest 00000000", "workers"},
+		{"stuck intents hidden", func(f *facts) { f.stuck.err = errors.New("permission denied for table intents") }, "progress", Warn, "permission denied", "privileges"},
 		{"holds hidden", func(f *facts) { f.holds.err = errors.New("permission denied for table holds") }, "holds", Warn, "permission denied", "privileges"},
 		{"nobody for minutes", func(f *facts) { f.now = f.now.Add(3 * time.Minute) }, "workers", Warn, "none on task queue writ", "wait"},
 	} {

@@ -77,6 +77,7 @@ var checks = []struct {
 	{"temporal_search_attributes", temporalSearchAttributes},
 	{"workers", workers},
 	{"holds", holds},
+	{"progress", progress},
 }
 
 // judge makes the report of the facts.

@@ -44,7 +44,7 @@ func (s *Sweeper) Needs(ready func(context.Context) error) *Sweeper {
 	return s
 }
 
-// Run sweeps at once and at every interval, and tidies once a minute, until ctx ends. What
+// Run sweeps at once and at every interval, tidies and measures once a minute, until ctx ends. What
 // fails is logged and tried again at the next one.
 func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 	sweep, tidy := time.NewTicker(interval), time.NewTicker(tidyInterval)
@@ -60,6 +60,9 @@ func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 		case <-tidy.C:
 			if err := s.Tidy(ctx); err != nil && ctx.Err() == nil {
 				s.log.Warn("what is no longer needed was not dropped", "error", err)
+			}
+			if err := s.Measure(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("what makes no progress was not counted", "error", err)
 			}
 		}
 	}
@@ -100,6 +103,7 @@ func (s *Sweeper) SweepEach(ctx context.Context, each func(st outbox.Stalled, er
 			return fmt.Errorf("find overdue intents: %w", err)
 		}
 		for _, st := range stalled {
+			s.alarm(st)
 			err := s.wake(ctx, st)
 			if err != nil {
 				s.log.Warn("an overdue intent was not started", "intent_id", st.ID, "error", err)

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -37,4 +38,26 @@ func CountBreaker(provider string, opened bool) {
 // CountAlert counts one alert of the kind, one of intent's Reason constants.
 func CountAlert(kind string) {
 	alerts.Add(context.Background(), 1, metric.WithAttributes(attribute.String("writ.alert", kind)))
+}
+
+// What makes no progress, as one process sees it. All that look see the same, so their values are
+// not to be added up.
+var (
+	stuck   = gauge("writ.intents.stuck", "{intent}", "intents that have made no progress for five minutes or longer past their due time")
+	overdue = gauge("writ.intents.overdue.longest", "s", "for how long the intent that is overdue longest has made no progress")
+)
+
+func gauge(name, unit, what string) metric.Float64Gauge {
+	g, err := otel.Meter("writ").Float64Gauge(name, metric.WithUnit(unit), metric.WithDescription(what))
+	if err != nil {
+		otel.Handle(err) // the gauge is usable all the same
+	}
+	return g
+}
+
+// RecordStuck records how many intents make no progress, and for how long the one that is overdue
+// longest has made none; 0 if none is overdue.
+func RecordStuck(ctx context.Context, count int, longest time.Duration) {
+	stuck.Record(ctx, float64(count))
+	overdue.Record(ctx, longest.Seconds())
 }
