@@ -160,12 +160,12 @@ func (r *Recovery) Run(ctx context.Context) error {
 	return nil
 }
 
-// migrated looks whether there is an outbox, and nothing in between that it cannot be used through.
+// migrated looks whether there is an outbox with what only recovery needs, and nothing in between that it cannot be used through.
 func (r *Recovery) migrated(ctx context.Context) error {
 	if err := r.store.CheckPooler(ctx); err != nil {
 		return err
 	}
-	_, err := r.store.Overdue(ctx, outbox.Overdue{}, 1)
+	_, err := r.store.Stuck(ctx, 1)
 	return err
 }
 

@@ -23,6 +23,7 @@ type facts struct {
 	denied  outcome[[]string]
 	holds   outcome[[]outbox.Hold]
 	backlog outcome[outbox.Backlog]
+	stuck   outcome[outbox.Stuck]
 	clock   outcome[outbox.Clock]
 	pooler  outcome[outbox.Pooler]
 

@@ -128,6 +128,13 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 			f.backlog.value = outbox.Backlog{Due: 3, Waited: 61 * time.Second, FirstDue: intent.IntentID("acme", "order-7"), DueError: "not_yet_known"}
 		}, "backlog", Warn, "for 1m1s the first of them", "start a worker"},
 		{"a backlog on its way", func(f *facts) { f.backlog.value = outbox.Backlog{Due: 3, Waited: 9 * time.Second} }, "backlog", OK, "", ""},
+		{"a stuck intent", func(f *facts) {
+			f.stuck.value = outbox.Stuck{Count: 1, Oldest: []outbox.StuckIntent{{ID: intent.ID{15: 1}, Tool: "echo", State: intent.Recorded, Since: f.now}}}
+		}, "progress", Warn, "1 intent makes no progress: 00000000-0000-0000-0000-000000000001 of echo, recorded, since 2026-03-01T12:00:00Z", "writ recover"},
+		{"many stuck intents", func(f *facts) {
+			f.stuck.value = outbox.Stuck{Count: 7, Oldest: []outbox.StuckIntent{{Tool: "echo"}, {Tool: "fetch"}, {Tool: "notify"}}}
+		}, "progress", Warn, "7 intents make no progress: the longest 00000000", "workers"},
+		{"stuck intents hidden", func(f *facts) { f.stuck.err = errors.New("permission denied for table intents") }, "progress", Warn, "permission denied", "privileges"},
 		{"holds hidden", func(f *facts) { f.holds.err = errors.New("permission denied for table holds") }, "holds", Warn, "permission denied", "privileges"},
 		{"nobody for minutes", func(f *facts) { f.now = f.now.Add(3 * time.Minute) }, "workers", Warn, "none on task queue writ", "wait"},
 	} {

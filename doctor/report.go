@@ -78,6 +78,7 @@ var checks = []struct {
 	{"workers", workers},
 	{"holds", holds},
 	{"backlog", backlog},
+	{"progress", progress},
 }
 
 // judge makes the report of the facts.

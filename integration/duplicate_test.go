@@ -12,6 +12,7 @@ import (
 	"writ/receipts"
 	"writ/tools"
 	"writ/tools/sample"
+	"writ/workflows"
 )
 
 // repeat asks for the action without a key, so that each call is an action of its own.
@@ -197,6 +198,25 @@ func TestAConfirmationOfWhichTemporalIsNotToldIsFoundByRecovery(t *testing.T) {
 	t.Parallel()
 	w, id, _ := held(t)
 	w.decided(t, "confirm", id, "--principal", "eve", "--temporal-address", "127.0.0.1:1")
+	w.watched(t, id).completed(t)
+	w.provider.effects(t, 2)
+}
+
+func TestAnIntentThatWaitsForAPersonNeedsNoWorkflow(t *testing.T) {
+	t.Parallel()
+	w, id, _ := held(t)
+	w.forgetID(t, workflows.Type+"/"+id)
+	recovered := w.writ(t, "recover", "--once", "-o", "json")
+	if status := recovered.status(t); status != 0 || !bytes.Contains(recovered.stdout.bytes(), []byte(`"started":0,"failed":0`)) {
+		t.Errorf("recovery found something to start\n%s", recovered.transcript())
+	}
+	var state string
+	query(t, w.database, `SELECT state FROM intents WHERE id = '`+id+`'`, &state)
+	if state != string(intent.AwaitingConfirmation) {
+		t.Errorf("it is %s", state)
+	}
+	w.provider.effects(t, 1)
+	w.decided(t, "confirm", id, "--principal", "eve")
 	w.watched(t, id).completed(t)
 	w.provider.effects(t, 2)
 }

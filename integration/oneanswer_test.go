@@ -88,14 +88,20 @@ func (w *world) aheadBy(t testing.TB, interval string) {
 // when it is gone.
 func (w *world) forget(t testing.TB) {
 	t.Helper()
+	w.forgetID(t, w.workflowID())
+}
+
+// forgetID is forget of the workflow with that id.
+func (w *world) forgetID(t testing.TB, id string) {
+	t.Helper()
 	_, err := w.stack.temporal(t).WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: w.stack.TemporalNamespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: w.workflowID()},
+		Namespace: w.stack.TemporalNamespace, WorkflowExecution: &common.WorkflowExecution{WorkflowId: id},
 	})
 	if err != nil {
 		t.Fatalf("delete: %v", err)
 	}
 	eventually(t, "Temporal forgets the workflow", func(context.Context) error {
-		if err := w.described(t); !gone(err) {
+		if _, err := w.stack.temporal(t).DescribeWorkflowExecution(t.Context(), id, ""); !gone(err) {
 			return fmt.Errorf("it is still there: %w", err)
 		}
 		return nil

@@ -58,13 +58,15 @@ func (b bundle) over(t *testing.T) (bundle, *atomic.Pointer[accident]) {
 	return other, armed
 }
 
-func TestALostAnswerToTheCommitIsNeverUnknown(t *testing.T) {
-	t.Parallel()
-	b := start(t)
-	for name, c := range map[string]struct {
-		accident  accident
-		committed bool
-	}{
+// lostCommit is what may become of a COMMIT that nobody answers.
+type lostCommit struct {
+	accident  accident
+	committed bool
+}
+
+// accidents are all that may become of it, by name.
+func accidents() map[string]lostCommit {
+	return map[string]lostCommit{
 		"the_answer_is_lost": {func(w *wire, commit []byte) (int, error) {
 			n, err := w.Conn.Write(commit)
 			if err == nil {
@@ -75,7 +77,13 @@ func TestALostAnswerToTheCommitIsNeverUnknown(t *testing.T) {
 		"the_commit_is_lost": {func(w *wire, commit []byte) (int, error) {
 			return len(commit), w.Conn.Close()
 		}, false},
-	} {
+	}
+}
+
+func TestALostAnswerToTheCommitIsNeverUnknown(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	for name, c := range accidents() {
 		t.Run(name, func(t *testing.T) {
 			claim := b.claimed(t, name)
 			engine, armed := b.over(t)

@@ -32,7 +32,7 @@ func applied(t *testing.T, m *outbox.Migrator) (all, done int) {
 		t.Fatal(err)
 	}
 	for i, step := range list {
-		if step.Version != int64(i+1) || step.Name == "" || step.Applied == step.AppliedAt.IsZero() {
+		if i > 0 && step.Version <= list[i-1].Version || step.Name == "" || step.Applied == step.AppliedAt.IsZero() {
 			t.Errorf("migration %d: %+v", i+1, step)
 		}
 		if step.Applied {
@@ -62,7 +62,7 @@ func TestMigrationsGoUpAndDownAgain(t *testing.T) {
 		}
 		for n := all; n > 0; n-- {
 			down, err := m.Down(t.Context(), false)
-			if err != nil || len(down) != 1 || down[0].Version != int64(n) || down[0].Applied {
+			if err != nil || len(down) != 1 || down[0].Version != up[n-1].Version || down[0].Applied {
 				t.Fatalf("down: %+v, %v", down, err)
 			}
 		}

@@ -5,14 +5,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"writ/intent"
 )
 
 // Overdue is an intent that recovery would start again now.
 type Overdue struct {
 	Stalled
-	State intent.State
 	// DueAt is by when it should have made progress, or when recovery last put that off.
 	DueAt time.Time
 }

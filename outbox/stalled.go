@@ -17,6 +17,12 @@ type Stalled struct {
 	RequestKey  intent.RequestKey
 	TaskQueue   string
 	Traceparent string
+	State       intent.State
+	// Since is since when it is taken without having moved; zero if a hold stops it.
+	Since time.Time
+	// Alarm says that it has not moved for [StuckAfter] although it was taken again and again, and
+	// that this has not been said within the last hour.
+	Alarm bool
 }
 
 // heldGrace is how long an intent that is held is left alone: it makes no progress however often
@@ -31,24 +37,31 @@ func (s *Store) TakeStalled(ctx context.Context, limit int) ([]Stalled, error) {
 	// Oldest first, so that a row that cannot be helped goes to the end of the line when
 	// its due time moves and does not hold up the rest.
 	const query = `
-		WITH overdue AS (
-			SELECT id FROM intents WHERE due_at <= (SELECT writ_now())
-			ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-		UPDATE intents i SET due_at = writ_now() +
-			CASE WHEN ` + heldUntil + ` > writ_now() THEN $3::interval ELSE $2::interval END
-		FROM overdue WHERE i.id = overdue.id
-		RETURNING i.id, i.tool, i.tenant, i.request_key, i.task_queue, i.traceparent`
+		WITH clock AS MATERIALIZED (SELECT writ_now() AS now),
+		overdue AS (
+			SELECT i.id, coalesce(` + heldUntil + ` > clock.now, false) AS held,
+				coalesce(i.stalled_version = i.version AND i.stalled_since <= clock.now - $4::interval, false)
+					AND coalesce(i.alarmed_at <= clock.now - $5::interval, true) AS alarm
+			FROM intents i, clock WHERE i.due_at <= (SELECT now FROM clock)
+			ORDER BY i.due_at LIMIT $1 FOR UPDATE OF i SKIP LOCKED)
+		UPDATE intents i SET
+			due_at = clock.now + CASE WHEN o.held THEN $3::interval ELSE $2::interval END,
+			stalled_version = CASE WHEN NOT o.held THEN i.version END,
+			stalled_since = CASE WHEN o.held THEN NULL WHEN i.stalled_version = i.version THEN i.stalled_since ELSE clock.now END,
+			alarmed_at = CASE WHEN o.alarm AND NOT o.held THEN clock.now ELSE i.alarmed_at END
+		FROM overdue o, clock WHERE i.id = o.id
+		RETURNING i.id, i.tool, i.tenant, i.request_key, i.task_queue, i.traceparent, i.state, i.stalled_since, o.alarm AND NOT o.held`
 	var list []Stalled
 	err := s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, query, limit, progressGrace, heldGrace)
+		rows, err := tx.Query(ctx, query, limit, progressGrace, heldGrace, StuckAfter, alarmEvery)
 		if err != nil {
 			return err
 		}
 		list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Stalled, error) {
 			var st Stalled
-			var id [16]byte
-			err := row.Scan(&id, &st.Tool, &st.Tenant, &st.RequestKey, &st.TaskQueue, &st.Traceparent)
-			st.ID = intent.ID(id)
+			var since *time.Time
+			err := row.Scan((*[16]byte)(&st.ID), &st.Tool, &st.Tenant, &st.RequestKey, &st.TaskQueue, &st.Traceparent, &st.State, &since, &st.Alarm)
+			st.Since = value(since).UTC()
 			return st, err
 		})
 		return err

@@ -194,7 +194,7 @@ func (r *round) host(ctx context.Context, tool string) (hosted, error) {
 // askReady asks whether Temporal is ready, if it was not, or nobody has asked yet.
 func (r *round) askReady(ctx context.Context) error {
 	if r.isAway() && r.ready != nil {
-		ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+		ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 		defer cancel()
 		if err := r.ready(ctx); err != nil {
 			return fmt.Errorf("make Temporal ready for enqueued requests: %w", err)

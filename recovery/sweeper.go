@@ -57,7 +57,7 @@ func (s *Sweeper) Needs(ready func(context.Context) error) *Sweeper {
 	return s
 }
 
-// Run sweeps at once and at every interval, and tidies once a minute, until ctx ends. What
+// Run sweeps at once and at every interval, tidies and measures once a minute, until ctx ends. What
 // fails is logged and tried again at the next one.
 func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 	sweep, tidy := time.NewTicker(interval), time.NewTicker(tidyInterval)
@@ -73,6 +73,9 @@ func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 		case <-tidy.C:
 			if err := s.Tidy(ctx); err != nil && ctx.Err() == nil {
 				s.log.Warn("what is no longer needed was not dropped", "error", err)
+			}
+			if err := s.Measure(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("what makes no progress was not counted", "error", err)
 			}
 		}
 	}
@@ -165,6 +168,7 @@ func (s *Sweeper) wakeAll(ctx context.Context, taken []outbox.Stalled, each func
 	defer cancel()
 	queue := make(chan outbox.Stalled, len(taken))
 	for _, st := range taken {
+		s.alarm(st)
 		queue <- st
 	}
 	close(queue)

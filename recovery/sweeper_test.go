@@ -50,6 +50,13 @@ func (c *temporalClient) SignalWithStartWorkflow(_ context.Context, id, signal s
 	return nil, nil
 }
 
+func proposal(requestKey string) outbox.Proposal {
+	key := intent.RequestKey(requestKey)
+	return outbox.Proposal{Tenant: "acme", RequestKey: key, Principal: "till-7", Tool: "payments.capture", TaskQueue: "canary",
+		Payload: []byte(`{}`), EffectContext: []byte(`{}`), Decision: []byte(`{}`), IdempotencyKey: intent.DeriveKey("acme", "payments.capture", key, 1),
+		Rules: intent.Rules{Class: intent.Keyed, Timeout: time.Second, MaxAttempts: 1}, Traceparent: "00-caller"}
+}
+
 // overdue returns an outbox with n intents whose workflows are lost.
 func overdue(t *testing.T, n int) (*outbox.Store, []outbox.Proposal) {
 	t.Helper()
@@ -61,10 +68,7 @@ func overdue(t *testing.T, n int) (*outbox.Store, []outbox.Proposal) {
 	store := outbox.New(pool)
 	var proposals []outbox.Proposal
 	for i := range n {
-		key := intent.RequestKey(fmt.Sprintf("order-%d", i))
-		p := outbox.Proposal{Tenant: "acme", RequestKey: key, Principal: "till-7", Tool: "payments.capture", TaskQueue: "canary",
-			Payload: []byte(`{}`), EffectContext: []byte(`{}`), Decision: []byte(`{}`), IdempotencyKey: intent.DeriveKey("acme", "payments.capture", key, 1),
-			Rules: intent.Rules{Class: intent.Keyed, Timeout: time.Second, MaxAttempts: 1}, Traceparent: "00-caller"}
+		p := proposal(fmt.Sprintf("order-%d", i))
 		if _, err := store.Insert(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -32,4 +33,21 @@ func CountBreaker(provider string, opened bool) {
 // CountAlert counts one alert of the kind, one of intent's Reason constants.
 func CountAlert(kind string) {
 	count("writ.alerts", "intents whose evidence says something that a person has to look at", attribute.String("writ.alert", kind))
+}
+
+// gauge records a value, as count counts.
+func gauge(ctx context.Context, name, unit, what string, value float64) {
+	g, err := otel.Meter("writ").Float64Gauge(name, metric.WithUnit(unit), metric.WithDescription(what))
+	if err != nil {
+		otel.Handle(err) // the gauge is usable all the same
+	}
+	g.Record(ctx, value)
+}
+
+// RecordStuck records how many intents make no progress, and for how long the one that is overdue
+// longest has made none; 0 if none is overdue. All processes that look see the same, so their values
+// are not to be added up.
+func RecordStuck(ctx context.Context, count int, longest time.Duration) {
+	gauge(ctx, "writ.intents.stuck", "{intent}", "intents that have made no progress for five minutes or longer past their due time", float64(count))
+	gauge(ctx, "writ.intents.overdue.longest", "s", "for how long the intent that is overdue longest has made no progress", longest.Seconds())
 }

@@ -1,0 +1,55 @@
+package recovery_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"writ/internal/pgtest"
+	"writ/outbox"
+	"writ/recovery"
+	"writ/workflows"
+)
+
+func TestAnIntentThatMakesNoProgressIsSaidOnceByWhoeverTakesIt(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Schema(t)
+	if err := outbox.Migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	pool, _ := pgtest.Pool(t, url)
+	store := outbox.New(pool)
+	p := proposal("order-4711")
+	if _, err := store.Insert(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	for i, minutes := range []int{1, 3, 7, 8, 9} {
+		_, err := pool.Exec(t.Context(), fmt.Sprintf(`CREATE OR REPLACE FUNCTION writ_now() RETURNS timestamptz LANGUAGE sql VOLATILE
+			AS $$ SELECT '2100-01-01'::timestamptz + interval '%d minutes' $$`, minutes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		temporal := &temporalClient{} // every sweep is by another process
+		if started, err := recovery.NewSweeper(store, temporal, logger).Sweep(t.Context()); err != nil || started != 1 {
+			t.Fatalf("after %d minutes: %d, %v", minutes, started, err)
+		}
+		said := strings.Count(log.String(), "makes no progress")
+		if want := min(i/2, 1); said != want {
+			t.Errorf("after %d minutes it was said %d times, want %d", minutes, said, want)
+		}
+	}
+	since := time.Date(2100, 1, 1, 0, 1, 0, 0, time.UTC)
+	for _, part := range []string{p.ID().String(), p.Tool, "state=recorded", p.TaskQueue, workflows.ID(p.ID()), "writ doctor"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("it does not say %q: %s", part, &log)
+		}
+	}
+	if stuck, err := store.Stuck(t.Context(), 1); err != nil || stuck.Count != 1 || !stuck.Oldest[0].Since.Equal(since) {
+		t.Errorf("%+v, %v", stuck, err)
+	}
+}
