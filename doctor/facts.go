@@ -22,6 +22,7 @@ type facts struct {
 	schema outcome[outbox.Schema]
 	denied outcome[[]string]
 	holds  outcome[[]outbox.Hold]
+	times  outcome[outbox.Timelines]
 	clock  outcome[outbox.Clock]
 	pooler outcome[outbox.Pooler]
 

@@ -19,8 +19,8 @@ type Stalled struct {
 	Traceparent string
 }
 
-// heldGrace is how long an intent that is held is left alone: it makes no progress however often
-// it is started again, and lifting the hold makes it due.
+// heldGrace is how long an intent that is held, or whose database was restored, is left alone: it
+// makes no progress however often it is started again, and who ends that makes it due.
 const heldGrace = 5 * time.Minute
 
 // TakeStalled returns up to limit intents that are overdue and puts off their due time, so
@@ -35,7 +35,7 @@ func (s *Store) TakeStalled(ctx context.Context, limit int) ([]Stalled, error) {
 			SELECT id FROM intents WHERE due_at <= (SELECT writ_now())
 			ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
 		UPDATE intents i SET due_at = writ_now() +
-			CASE WHEN ` + heldUntil + ` > writ_now() THEN $3::interval ELSE $2::interval END
+			CASE WHEN greatest(` + heldUntil + `,` + restoredUntil + `) > writ_now() THEN $3::interval ELSE $2::interval END
 		FROM overdue WHERE i.id = overdue.id
 		RETURNING i.id, i.tool, i.tenant, i.request_key, i.task_queue, i.traceparent`
 	var list []Stalled
