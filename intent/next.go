@@ -137,16 +137,17 @@ func (r Record) next(now time.Time) Step {
 // nextWhileAwaiting lets only a person's decision lead on, and ends the wait at its time.
 func (r Record) nextWhileAwaiting(now time.Time) Step {
 	s := r.survey()
+	open := s.open > 0 // a confirmation may have been lost with what followed it
 	switch {
 	case s.applied: // the answer of an attempt that was lost, with its confirmation
 		return Step{Kind: Park, To: InDoubt, Reason: ReasonUnconfirmed}
-	case s.cancelled && s.open > 0:
+	case s.cancelled && open:
 		return r.park(s, now, ReasonCancelled)
 	case s.cancelled:
 		return Step{Kind: Settle, To: Cancelled, Reason: ReasonCancelled}
 	case now.Before(r.ConfirmBy):
 		return Step{Kind: Stop, Reason: ReasonAwaitsConfirmation}
-	case s.open > 0: // a confirmation may have been lost with what followed it
+	case open:
 		return r.park(s, now, ReasonUnconfirmed)
 	}
 	return Step{Kind: Settle, To: Refused, Reason: string(CodeConfirmationExpired)}
