@@ -18,6 +18,9 @@ LINTERS := $(BIN)/linters
 DEV := cmd/writ-dev
 DEMO_FLAGS ?=
 DEV_FLAGS ?=
+SEED ?= 1
+MINUTES ?= 10
+CHAOS_FLAGS ?=
 TEST_FLAGS ?=
 MUTANT_FLAGS ?=
 
@@ -42,7 +45,7 @@ build: ## compile writ, writ-provider and writ-dev into bin/
 ##@ Check
 
 .PHONY: test
-test: build lint test-unit test-dev test-integration ## set up and run every check and every test
+test: build lint test-unit test-dev test-integration test-chaos ## set up and run every check and every test
 
 .PHONY: lint
 lint: lint-format lint-root lint-dev ## gofmt, vet and staticcheck on both modules; workflowcheck and exhaustive switches on the root
@@ -68,6 +71,16 @@ test-integration: build ## the black-box tests of real processes
 test-production: build ## the same tests with Temporal on PostgreSQL, as in production
 	@echo '== tests of real processes, with Temporal on PostgreSQL'
 	@WRIT_TEST_TEMPORAL_STORE=postgres go test -v -count=1 -timeout 90m $(TEST_FLAGS) ./integration
+
+.PHONY: test-chaos
+test-chaos: build ## one minute of the chaos run, with a fixed seed
+	@echo '== a minute of chaos'
+	@$(BIN)/writ-dev chaos --writ $(BIN)/writ --seed 1 --minutes 1
+
+.PHONY: chaos
+chaos: build ## break everything while intents run, and judge what is left: SEED=1 MINUTES=10
+	@echo '== chaos'
+	@$(BIN)/writ-dev chaos --writ $(BIN)/writ --seed $(SEED) --minutes $(MINUTES) $(CHAOS_FLAGS)
 
 .PHONY: mutants
 mutants: ## break the protocol in a copy, one breakage at a time, and demand that the test for it fails (five minutes)

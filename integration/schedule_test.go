@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,9 +10,12 @@ import (
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 
 	"writ"
 	"writ/intent"
+	"writ/internal/sandbox"
 )
 
 // scheduled creates an hourly schedule that is paused, so that it asks only when it is told to.
@@ -101,6 +105,32 @@ func TestATriggeredScheduleRunsNowAndShowsWhatItIs(t *testing.T) {
 	if mine.Name != "closing" || mine.Tool != capture.tool || !mine.Paused || mine.Note != "closing of the day" {
 		t.Errorf("%+v", mine)
 	}
+}
+
+func TestAScheduleIsSealedWherePayloadsAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settings = []string{payloadKeys(oldKey)}
+	w.startWorker(t)
+	w.scheduled(t, capture, "closing")
+	described, err := w.stack.temporal(t).WorkflowService().DescribeSchedule(t.Context(), &workflowservice.DescribeScheduleRequest{
+		Namespace: client.DefaultNamespace, ScheduleId: "tool.schedule/" + w.name + "/closing",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := proto.Marshal(described)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(raw, []byte("pay_1")) {
+		t.Error("the payload stands in the schedule")
+	}
+	if p := w.writ(t, "schedule", "trigger", "closing", "--tenant", w.name); p.status(t) != 0 {
+		t.Fatal(p.transcript())
+	}
+	w.provider.await(t, sandbox.StateAnswered, 1)
+	w.provider.effects(t, 1)
 }
 
 func TestAScheduleThatCannotBeIsRefusedWithItsCode(t *testing.T) {

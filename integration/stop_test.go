@@ -30,3 +30,26 @@ func TestAWorkerThatIsAskedToStopTwiceLeavesAtOnceAndIsRecoveredFrom(t *testing.
 	caller.outcome(t).completed(t)
 	w.provider.effects(t, 1)
 }
+
+func TestAWorkerThatIsAskedToStopFinishesWhatRunsAndBeginsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.provider.fault(t, sandbox.Fault{Fault: sandbox.FaultSlow, DelayMS: 3000})
+	leaving := w.startWorker(t)
+	running := w.ask(t, capture, requestKey)
+	w.provider.await(t, sandbox.StateActed, 1)
+	leaving.signal(syscall.SIGTERM)
+	leaving.says(t, "stopping")
+	waiting := w.ask(t, capture, "order-43")
+	if status := leaving.status(t); status != 0 {
+		t.Errorf("it ends with status %d", status)
+	}
+	w.provider.await(t, sandbox.StateAnswered, 1) // and not abandoned: the call was waited for
+	w.provider.requests(t, 1)
+
+	w.startWorker(t)
+	running.outcome(t).completed(t)
+	waiting.outcome(t).completed(t)
+	w.provider.effects(t, 2)
+	w.provider.requests(t, 2)
+}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
 
 	"writ/activities"
+	"writ/intent"
 	"writ/outbox"
 	"writ/workflows"
 )
@@ -19,8 +21,17 @@ const DefaultInterval = 5 * time.Second
 // tidyInterval is how often what nothing will need again is dropped. Nobody waits for it.
 const tidyInterval = time.Minute
 
-// batch is how many intents are taken at once.
-const batch = 100
+// batch is how many intents are taken at once, and atOnce how many of them are asked for at the
+// same time: after an outage there may be many, and Temporal answers each within its own commits.
+const (
+	batch  = 100
+	atOnce = 10
+)
+
+// batchPatience is how long Temporal may take for a batch. It is less than the time by which a
+// taken intent is put off: what was not asked for by then is left to whoever takes it next,
+// and is not asked for by two.
+const batchPatience = 10 * time.Second
 
 // Sweeper starts the workflows of overdue intents. Any number may run at once: each
 // intent is taken by one of them.
@@ -30,11 +41,13 @@ type Sweeper struct {
 	log      *slog.Logger
 	// ready is asked before each sweep; nil if nothing has to be.
 	ready func(context.Context) error
+	// patience is batchPatience.
+	patience time.Duration
 }
 
 // NewSweeper returns a sweeper for the outbox.
 func NewSweeper(store *outbox.Store, temporal client.Client, log *slog.Logger) *Sweeper {
-	return &Sweeper{store: store, temporal: temporal, log: log}
+	return &Sweeper{store: store, temporal: temporal, log: log, patience: batchPatience}
 }
 
 // Needs makes every sweep call ready first and returns the sweeper. If it fails, nothing is taken: what
@@ -71,14 +84,15 @@ func (s *Sweeper) sweep(ctx context.Context) {
 	}
 }
 
-// wakeTimeout is how long Temporal may take for one intent, and to become ready.
-const wakeTimeout = 10 * time.Second
+// readyTimeout is how long Temporal may take to become ready.
+const readyTimeout = 10 * time.Second
 
 // Sweep asks Temporal for a running workflow of every intent that is overdue now and
 // returns how many it asked for. A workflow that still runs is told to read its row again,
 // because there may be a decision or evidence that it has not heard of; one that does
 // not is started. An intent for which Temporal gives none is logged and does not hold up
-// the rest: it comes up again when its new due time has passed.
+// the rest: it comes up again when its new due time has passed. If Temporal takes longer than
+// 10 s for a hundred of them, the sweep ends with an error of code temporal_unavailable.
 func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
 	err = s.SweepEach(ctx, func(_ outbox.Stalled, err error) {
 		if err == nil {
@@ -88,8 +102,8 @@ func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
 	return asked, err
 }
 
-// SweepEach is [Sweeper.Sweep], and tells each of every intent, with the error if Temporal gives
-// it no workflow.
+// SweepEach is [Sweeper.Sweep], and tells each of every intent that it took, with the error if
+// Temporal gives it no workflow. each is called by one goroutine at a time.
 func (s *Sweeper) SweepEach(ctx context.Context, each func(st outbox.Stalled, err error)) error {
 	if err := s.prepare(ctx); err != nil {
 		return fmt.Errorf("make Temporal ready for overdue intents: %w", err)
@@ -99,14 +113,8 @@ func (s *Sweeper) SweepEach(ctx context.Context, each func(st outbox.Stalled, er
 		if err != nil {
 			return fmt.Errorf("find overdue intents: %w", err)
 		}
-		for _, st := range stalled {
-			err := s.wake(ctx, st)
-			if err != nil {
-				s.log.Warn("an overdue intent was not started", "intent_id", st.ID, "error", err)
-			} else {
-				s.log.Info("an overdue intent has a running workflow again", "intent_id", st.ID)
-			}
-			each(st, err)
+		if err := s.wakeAll(ctx, stalled, each); err != nil {
+			return err
 		}
 		if len(stalled) < batch {
 			return nil
@@ -144,14 +152,54 @@ func (s *Sweeper) prepare(ctx context.Context) error {
 	if s.ready == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	return s.ready(ctx)
 }
 
-func (s *Sweeper) wake(ctx context.Context, st outbox.Stalled) error {
-	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+// wakeAll asks for the workflows of a batch, several at the same time, for as long as its intents
+// are this sweeper's.
+func (s *Sweeper) wakeAll(ctx context.Context, taken []outbox.Stalled, each func(st outbox.Stalled, err error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.patience, intent.Errorf(intent.CodeTemporalUnavailable,
+		"Temporal took longer than %s for %d overdue intents; those that it did not start come up again", s.patience, len(taken)))
 	defer cancel()
+	queue := make(chan outbox.Stalled, len(taken))
+	for _, st := range taken {
+		queue <- st
+	}
+	close(queue)
+	var waking sync.WaitGroup
+	var telling sync.Mutex
+	for range min(atOnce, len(taken)) {
+		waking.Go(func() {
+			for st := range queue {
+				err := s.wake(ctx, st)
+				telling.Lock()
+				each(st, err)
+				telling.Unlock()
+			}
+		})
+	}
+	waking.Wait()
+	return context.Cause(ctx)
+}
+
+// wake asks for the workflow of one intent, unless its batch is nobody's any more, and logs what
+// came of it.
+func (s *Sweeper) wake(ctx context.Context, st outbox.Stalled) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	err := s.signal(ctx, st)
+	if err != nil {
+		s.log.Warn("an overdue intent was not started", "intent_id", st.ID, "error", err)
+		return err
+	}
+	s.log.Info("an overdue intent has a running workflow again", "intent_id", st.ID)
+	return nil
+}
+
+func (s *Sweeper) signal(ctx context.Context, st outbox.Stalled) error {
 	labels := activities.Labels{Tool: st.Tool, Tenant: st.Tenant, RequestKey: st.RequestKey}
 	return workflows.WakeID(ctx, s.temporal, st.ID, st.TaskQueue, labels, st.Traceparent)
 }

@@ -114,6 +114,60 @@ func TestOneThatCannotBeStartedDoesNotHoldUpTheRest(t *testing.T) {
 	}
 }
 
+// slowTemporal answers nothing before a second one is asked for, or not at all.
+type slowTemporal struct {
+	client.Client // every other method panics
+	never         bool
+	mu            sync.Mutex
+	waiting       int
+	second        chan struct{}
+}
+
+func (c *slowTemporal) SignalWithStartWorkflow(ctx context.Context, _, _ string, _ any, _ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+	c.mu.Lock()
+	if c.waiting++; c.waiting == 2 && !c.never {
+		close(c.second)
+	}
+	c.mu.Unlock()
+	select {
+	case <-c.second:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func TestOverdueIntentsAreStartedSeveralAtATime(t *testing.T) {
+	t.Parallel()
+	store, _ := overdue(t, 2)
+	temporal := &slowTemporal{second: make(chan struct{})}
+	sweeper := recovery.NewSweeper(store, temporal, slog.New(slog.DiscardHandler)).Within(time.Minute)
+	if started, err := sweeper.Sweep(t.Context()); err != nil || started != 2 {
+		t.Errorf("%d, %v", started, err)
+	}
+}
+
+func TestASweepThatTemporalHoldsUpEndsWhileItsIntentsAreStillItsOwn(t *testing.T) {
+	t.Parallel()
+	store, _ := overdue(t, 205)
+	temporal, told := &slowTemporal{never: true, second: make(chan struct{})}, 0
+	sweeper := recovery.NewSweeper(store, temporal, slog.New(slog.DiscardHandler)).Within(time.Millisecond)
+	err := sweeper.SweepEach(t.Context(), func(_ outbox.Stalled, err error) {
+		if err == nil {
+			t.Error("one was started")
+		}
+		told++
+	})
+	if intent.CodeOf(err) != intent.CodeTemporalUnavailable || told != 100 || temporal.waiting > 10 {
+		t.Errorf("%v; told of %d, Temporal was asked for %d", err, told, temporal.waiting)
+	}
+	// The rest was not put off, and is there for whoever comes next.
+	rest := recovery.NewSweeper(store, &temporalClient{}, slog.New(slog.DiscardHandler))
+	if started, err := rest.Sweep(t.Context()); err != nil || started != 105 {
+		t.Errorf("of the rest: %d, %v", started, err)
+	}
+}
+
 func TestManySweepersStartEachIntentOnce(t *testing.T) {
 	t.Parallel()
 	store, _ := overdue(t, 120)

@@ -15,13 +15,13 @@ var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 // checkOTLP refuses a collector's address or headers that the exporters could not read.
 // They would print the value on standard error, with the credentials in it, and go on
 // without it. The errors name the variable and repeat nothing of its value.
-func checkOTLP() error {
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+func (s signal) checkOTLP() error {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", s.variable("ENDPOINT")} {
 		if !readableEndpoint(strings.TrimSpace(os.Getenv(name))) {
 			return intent.Errorf(intent.CodeInvalidConfig, "%s is not a URL; write http://host:port or https://host:port", name)
 		}
 	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", s.variable("HEADERS")} {
 		if !readableHeaders(strings.TrimSpace(os.Getenv(name))) {
 			return intent.Errorf(intent.CodeInvalidConfig,
 				"%s cannot be read; write name=value,name=value, with each value percent-encoded", name)

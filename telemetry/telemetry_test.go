@@ -300,10 +300,12 @@ func TestAnAddressOrHeaderThatCannotBeReadIsRefusedAndNotRepeated(t *testing.T) 
 			{"ENDPOINT", "http://u:s3cret@127.0.0.1:x"},
 			{"ENDPOINT", "http:/u:s3cret@127.0.0.1"},
 			{"TRACES_ENDPOINT", "http://u:s3cret%zz@127.0.0.1"},
+			{"METRICS_HEADERS", "=s3cret"},
+			{"METRICS_ENDPOINT", "http://u:s3cret%zz@127.0.0.1"},
 		} {
 			t.Run(protocol+" "+c.name+" "+c.value, func(t *testing.T) {
 				variable := "OTEL_EXPORTER_OTLP_" + c.name
-				environment(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, variable: c.value})
+				environment(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, variable: c.value})
 				var err error
 				printed := printedBy(t, func() { _, err = telemetry.Setup(t.Context(), "writ-test") })
 				if intent.CodeOf(err) != intent.CodeInvalidConfig || !strings.Contains(err.Error(), variable+" ") || strings.Contains(err.Error(), "s3cret") {

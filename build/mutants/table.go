@@ -192,8 +192,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "take_a_panic_for_a_failure",
-		file: "activities/run.go", old: "failed(&ev, tools.Classify(r.class, fmt.Errorf(\"panic: %v\\n%s\", p, debug.Stack())))",
-		broken: "failed(&ev, tools.NotApplied(fmt.Errorf(\"panic: %v\\n%s\", p, debug.Stack())))",
+		file: "activities/run.go", old: "failed(&ev, tools.Classify(r.class, errors.New(panictext.Of(p))))",
+		broken: "failed(&ev, tools.NotApplied(errors.New(panictext.Of(p))))",
 		dir:    "activities", test: "TestWhatAToolDoesIsNeverTakenForLessThanItMayHaveDone",
 	},
 	{

@@ -61,7 +61,7 @@ func TestAnInterruptedChaosRunFailsAndLeavesNoProcess(t *testing.T) {
 	if !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("it does not say that it was interrupted:\n%s", stderr)
 	}
-	if len(children) < 7 { // PostgreSQL, Temporal, the provider, three workers and recovery
+	if len(children) < 8 { // PostgreSQL, Temporal, the provider, three workers and two that recover
 		t.Errorf("it had only the children %v", children)
 	}
 	for _, child := range children {

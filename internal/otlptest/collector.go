@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	metriccollector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -23,6 +24,7 @@ type Collector struct {
 
 	mu       sync.Mutex
 	requests []*collector.ExportTraceServiceRequest
+	metrics  []*metriccollector.ExportMetricsServiceRequest
 	header   http.Header
 }
 
@@ -47,6 +49,7 @@ func OverGRPC(t testing.TB) (c *Collector, endpoint string) {
 	}
 	server := grpc.NewServer()
 	collector.RegisterTraceServiceServer(server, c)
+	metriccollector.RegisterMetricsServiceServer(server, meter{to: c})
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	return c, "http://" + listener.Addr().String()
@@ -60,37 +63,51 @@ func (c *Collector) Export(_ context.Context, r *collector.ExportTraceServiceReq
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// ServeHTTP receives spans over HTTP.
+// ServeHTTP receives spans and metrics over HTTP.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	export, err := decode(r)
-	if err != nil || r.URL.Path != "/v1/traces" {
-		http.Error(w, "not an OTLP trace request", http.StatusBadRequest)
+	var answer proto.Message
+	var err error
+	switch r.URL.Path {
+	case "/v1/traces":
+		var export collector.ExportTraceServiceRequest
+		if err = decode(r, &export); err == nil {
+			answer, err = c.Export(r.Context(), &export)
+		}
+		c.mu.Lock()
+		c.header = r.Header
+		c.mu.Unlock()
+	case "/v1/metrics":
+		var export metriccollector.ExportMetricsServiceRequest
+		if err = decode(r, &export); err == nil {
+			answer, err = meter{to: c}.Export(r.Context(), &export)
+		}
+	default:
+		http.NotFound(w, r)
 		return
 	}
-	answer, _ := c.Export(r.Context(), export)
-	c.mu.Lock()
-	c.header = r.Header
-	c.mu.Unlock()
+	if err != nil {
+		http.Error(w, "not an OTLP request", http.StatusBadRequest)
+		return
+	}
 	out, _ := proto.Marshal(answer)
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	_, _ = w.Write(out)
 }
 
-func decode(r *http.Request) (*collector.ExportTraceServiceRequest, error) {
+func decode(r *http.Request, export proto.Message) error {
 	body := io.Reader(r.Body)
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(r.Body)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		body = unzipped
 	}
 	raw, err := io.ReadAll(body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var export collector.ExportTraceServiceRequest
-	return &export, proto.Unmarshal(raw, &export)
+	return proto.Unmarshal(raw, export)
 }
 
 // Spans returns the received spans in the order in which they came.
@@ -127,7 +144,7 @@ func (c *Collector) Resource() map[string]string {
 	return Texts(c.requests[0].GetResourceSpans()[0].GetResource().GetAttributes())
 }
 
-// Header returns a header of the last HTTP request.
+// Header returns a header of the last HTTP request with spans.
 func (c *Collector) Header(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,12 +157,18 @@ func (c *Collector) Bytes(t testing.TB) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []byte
-	for _, request := range c.requests {
+	add := func(request proto.Message) {
 		raw, err := proto.Marshal(request)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, raw...)
+	}
+	for _, request := range c.requests {
+		add(request)
+	}
+	for _, request := range c.metrics {
+		add(request)
 	}
 	return all
 }

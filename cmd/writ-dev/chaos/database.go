@@ -20,6 +20,7 @@ var temporalDatabases = []string{"writ_temporal", "writ_temporal_visibility"}
 // database is the PostgreSQL of the run, which is restarted at the same address.
 type database struct {
 	options postgres.Options
+	outbox  string // its address, without a proxy
 	turn    sync.Mutex
 	server  *postgres.Server
 }
@@ -30,16 +31,19 @@ func startDatabase(ctx context.Context, folder string, port int) (*database, err
 	if d.server, err = postgres.Start(ctx, d.options); err != nil {
 		return nil, err
 	}
+	d.outbox = d.server.URL(outboxDatabase)
 	return d, d.server.CreateDatabase(ctx, outboxDatabase)
 }
 
 // url is the outbox's address, without a proxy.
-func (d *database) url() string { return d.server.URL(outboxDatabase) }
+func (d *database) url() string { return d.outbox }
 
-// restart ends the server with stop and starts it again.
-func (d *database) restart(ctx context.Context, stop func(*postgres.Server, context.Context) error) error {
+// restart ends the server with stop and starts it again. It waits for its turn, and then calls
+// begun.
+func (d *database) restart(ctx context.Context, stop func(*postgres.Server, context.Context) error, begun func()) error {
 	d.turn.Lock()
 	defer d.turn.Unlock()
+	begun()
 	if err := stop(d.server, ctx); err != nil {
 		return fmt.Errorf("stop PostgreSQL: %w", err)
 	}

@@ -147,10 +147,12 @@ func (k *keeper) awaitReady(ctx context.Context) error {
 }
 
 // replace ends the process with the signal, calls between while none runs, if it is not nil,
-// and lets another one be started.
-func (k *keeper) replace(ctx context.Context, signal syscall.Signal, between func(context.Context) error) error {
+// and lets another one be started. It waits for one that is just being started, and then calls
+// begun.
+func (k *keeper) replace(ctx context.Context, signal syscall.Signal, between func(context.Context) error, begun func()) error {
 	k.turn.Lock()
 	defer k.turn.Unlock()
+	begun()
 	if process := k.current(); process != nil {
 		stopping, cancel := context.WithTimeout(ctx, termPatience)
 		defer cancel()

@@ -62,7 +62,7 @@ func TestAProcessThatEndsIsReplacedAndTheOldOneIsGone(t *testing.T) {
 		default:
 		}
 		return nil
-	})
+	}, func() {})
 	if err != nil || !emptied {
 		t.Errorf("nothing was done between the two, or the first one still ran: %v", err)
 	}

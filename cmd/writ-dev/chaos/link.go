@@ -40,10 +40,12 @@ func openLink(name, upstream string) (*link, error) {
 // address is where the link listens.
 func (l *link) address() string { return l.proxy.Listen }
 
-// cut closes every connection and refuses new ones for that long.
-func (l *link) cut(ctx context.Context, lasts time.Duration) error {
+// cut closes every connection and refuses new ones for that long. Like all faults of a link it
+// waits for its turn, and then calls begun.
+func (l *link) cut(ctx context.Context, lasts time.Duration, begun func()) error {
 	l.turn.Lock()
 	defer l.turn.Unlock()
+	begun()
 	l.proxy.Stop()
 	wait(ctx, lasts)
 	if err := l.proxy.Start(); err != nil {
@@ -53,31 +55,32 @@ func (l *link) cut(ctx context.Context, lasts time.Duration) error {
 }
 
 // reset lets new connections be made for that long, and resets each at its first bytes.
-func (l *link) reset(ctx context.Context, lasts time.Duration) error {
-	return l.poison(ctx, lasts,
+func (l *link) reset(ctx context.Context, lasts time.Duration, begun func()) error {
+	return l.poison(ctx, lasts, begun,
 		`{"name":"reset-up","type":"reset_peer","stream":"upstream","attributes":{"timeout":0}}`,
 		`{"name":"reset-down","type":"reset_peer","stream":"downstream","attributes":{"timeout":0}}`)
 }
 
 // slow delays what goes either way for that long.
-func (l *link) slow(ctx context.Context, lasts, latency time.Duration) error {
+func (l *link) slow(ctx context.Context, lasts, latency time.Duration, begun func()) error {
 	each := latency.Milliseconds() / 2
-	return l.poison(ctx, lasts,
+	return l.poison(ctx, lasts, begun,
 		fmt.Sprintf(`{"name":"slow-up","type":"latency","stream":"upstream","attributes":{"latency":%d,"jitter":%d}}`, each, each/4),
 		fmt.Sprintf(`{"name":"slow-down","type":"latency","stream":"downstream","attributes":{"latency":%d,"jitter":%d}}`, each, each/4))
 }
 
 // throttle lets through only that many kilobytes a second.
-func (l *link) throttle(ctx context.Context, lasts time.Duration, kilobytes int) error {
-	return l.poison(ctx, lasts,
+func (l *link) throttle(ctx context.Context, lasts time.Duration, kilobytes int, begun func()) error {
+	return l.poison(ctx, lasts, begun,
 		fmt.Sprintf(`{"name":"narrow-up","type":"bandwidth","stream":"upstream","attributes":{"rate":%d}}`, kilobytes),
 		fmt.Sprintf(`{"name":"narrow-down","type":"bandwidth","stream":"downstream","attributes":{"rate":%d}}`, kilobytes))
 }
 
 // poison adds the toxics for that long.
-func (l *link) poison(ctx context.Context, lasts time.Duration, toxics ...string) (err error) {
+func (l *link) poison(ctx context.Context, lasts time.Duration, begun func(), toxics ...string) (err error) {
 	l.turn.Lock()
 	defer l.turn.Unlock()
+	begun()
 	for _, toxic := range toxics {
 		added, addErr := l.proxy.Toxics.AddToxicJson(strings.NewReader(toxic))
 		if addErr != nil {

@@ -82,7 +82,7 @@ func openEcho(t *testing.T) (*link, net.Conn) {
 func TestALinkThatIsCutLosesItsConnectionsAndComesBackAtTheSameAddress(t *testing.T) {
 	t.Parallel()
 	l, connection := openEcho(t)
-	if err := l.cut(t.Context(), time.Millisecond); err != nil {
+	if err := l.cut(t.Context(), time.Millisecond, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := exchange(connection); err == nil {
@@ -97,7 +97,7 @@ func TestALinkResetsOnlyForAsLongAsItWasTold(t *testing.T) {
 	t.Parallel()
 	l, _ := openEcho(t)
 	resetting := make(chan error, 1)
-	go func() { resetting <- l.reset(t.Context(), 500*time.Millisecond) }()
+	go func() { resetting <- l.reset(t.Context(), 500*time.Millisecond, func() {}) }()
 	wasReset := false
 	for going := true; going; {
 		select {
@@ -123,7 +123,7 @@ func TestASlowLinkDelaysAndIsQuickAgain(t *testing.T) {
 	l, connection := openEcho(t)
 	const latency = 400 * time.Millisecond
 	slowing := make(chan error, 1)
-	go func() { slowing <- l.slow(t.Context(), 2*time.Second, latency) }()
+	go func() { slowing <- l.slow(t.Context(), 2*time.Second, latency, func() {}) }()
 	slowest := time.Duration(0)
 	for going := true; going; {
 		select {

@@ -11,9 +11,11 @@ import (
 const (
 	// DefaultWorkers is how many worker processes a run has.
 	DefaultWorkers = 3
+	// recoverers is how many processes run that only recover.
+	recoverers = 2
 	// DefaultRate is how many intents are asked for in a second: what two cores carry while
 	// Temporal is down for a good part of the time.
-	DefaultRate = 3.0
+	DefaultRate = 4.0
 	// stopPatience bounds the stop of what was started.
 	stopPatience = 2 * time.Minute
 )
@@ -24,9 +26,9 @@ type Options struct {
 	Seed uint64
 	// Length is how long faults happen and intents are asked for. The rest follows.
 	Length time.Duration
-	// Rate is how many intents are asked for in a second. Default: 3.
+	// Rate is how many intents are asked for in a second. Default: 4.
 	Rate float64
-	// Workers is how many worker processes run, beside one that only recovers. Default: 3.
+	// Workers is how many worker processes run, beside two that only recover. Default: 3.
 	Workers int
 	// Writ, Provider and Self are the paths of the programs writ, writ-provider and writ-dev.
 	Writ, Provider, Self string

@@ -3,10 +3,8 @@ package chaos
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"writ/cmd/writ-dev/chaos/check"
@@ -61,28 +59,13 @@ func count(faults []check.Fault) map[string]int {
 	return counted
 }
 
-// Print writes the report as tables.
+// Print writes the report: tables that are Markdown as they stand, what could not be made,
+// and what was found.
 func (r Report) Print(output io.Writer) error {
 	var text strings.Builder
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(table, "\nclass\tintents\tcompleted\tfailed\tin doubt\tnot allowed\teffects\tduplicates\tlost\tlate\t\n")
-	for _, c := range append(slices.Clone(r.Result.Classes), r.Result.Total()) {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
-			c.Class, c.Intents, c.Completed, c.Failed, c.InDoubt, c.Unjustified, c.Effects, c.Duplicates, c.Lost, c.Late)
-	}
-	fmt.Fprint(table, "\nfault\ttimes\topen intents\tp50\tp99\tmax\t\n")
-	for _, m := range r.Result.Recoveries {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%.1f s\t%.1f s\t%.1f s\t\n",
-			m.Kind, m.Faults, m.Samples, m.P50.Seconds(), m.P99.Seconds(), m.Max.Seconds())
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	total := 0
-	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
-		total += r.Faults[kind]
-	}
-	fmt.Fprintf(&text, "\nseed %d, %s: %d faults, %d could not be made, %d violations\n", r.Seed, r.Length, total, len(r.Missed), len(r.Result.Violations))
+	fmt.Fprintf(&text, "\n%s\n%s\n%s\n", r.summary(), r.classes(), r.recoveries())
+	fmt.Fprintf(&text, "seed %d, %s: %d faults, %d could not be made, %d violations\n",
+		r.Seed, r.Length, r.faults(), len(r.Missed), len(r.Result.Violations))
 	for _, m := range r.Missed {
 		fmt.Fprintf(&text, "  not made at %.1f s: %s: %s\n", m.At.Seconds(), m.Kind, m.Why)
 	}
@@ -91,4 +74,52 @@ func (r Report) Print(output io.Writer) error {
 	}
 	_, err := io.WriteString(output, text.String())
 	return err
+}
+
+// faults counts those that happened.
+func (r Report) faults() (total int) {
+	for _, times := range r.Faults {
+		total += times
+	}
+	return total
+}
+
+// summary is the run in one row.
+func (r Report) summary() *table {
+	all := r.Result.Total()
+	t := &table{}
+	t.add("Seed", "Faults last", "Faults", "Intents", "Effects", "Duplicates", "Lost", "In doubt", "Not allowed", "Late", "Violations")
+	t.add(fmt.Sprint(r.Seed), r.Length.String(), fmt.Sprint(r.faults()), fmt.Sprint(all.Intents), fmt.Sprint(all.Effects), fmt.Sprint(all.Duplicates),
+		fmt.Sprint(all.Lost), fmt.Sprint(all.InDoubt), fmt.Sprint(all.Unjustified), fmt.Sprint(all.Late), fmt.Sprint(len(r.Result.Violations)))
+	return t
+}
+
+// classes has a row for each effect class, and one for their sum.
+func (r Report) classes() *table {
+	t := &table{}
+	t.add("Class", "Intents", "Completed", "Failed", "In doubt", "Not allowed", "Effects", "Duplicates", "Lost", "Late")
+	for _, c := range append(slices.Clone(r.Result.Classes), r.Result.Total()) {
+		row := []string{c.Class}
+		for _, n := range []int{c.Intents, c.Completed, c.Failed, c.InDoubt, c.Unjustified, c.Effects, c.Duplicates, c.Lost, c.Late} {
+			row = append(row, fmt.Sprint(n))
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+// recoveries has a row for each kind of fault.
+func (r Report) recoveries() *table {
+	t := &table{}
+	t.add("Fault", "Times", "Open intents", "p50", "p99", "Max")
+	for _, m := range r.Result.Recoveries {
+		times := []string{"-", "-", "-"}
+		if m.Samples > 0 {
+			for i, took := range []time.Duration{m.P50, m.P99, m.Max} {
+				times[i] = fmt.Sprintf("%.1f s", took.Seconds())
+			}
+		}
+		t.add(m.Kind, fmt.Sprint(m.Faults), fmt.Sprint(m.Samples), times[0], times[1], times[2])
+	}
+	return t
 }

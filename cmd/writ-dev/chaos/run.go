@@ -107,7 +107,7 @@ func (w *world) strikeAll(ctx context.Context, events []Event) (struck []check.F
 		}
 		striking.Go(func() {
 			began := time.Now()
-			err := w.strike(ctx, e)
+			err := w.strike(ctx, e, func() { began = time.Now() })
 			mutex.Lock()
 			defer mutex.Unlock()
 			if err != nil {

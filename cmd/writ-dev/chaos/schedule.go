@@ -8,9 +8,15 @@ import (
 )
 
 const (
-	// leastPause and mostPause are the time from one fault to the next.
-	leastPause = 1000 * time.Millisecond
-	mostPause  = 3200 * time.Millisecond
+	// leastPause is the time from one fault to the next, at least.
+	leastPause = time.Second
+	// mostPauseAtFirst is that time at most while the first ones come, one of each kind: a
+	// minute has them all.
+	mostPauseAtFirst = 3 * time.Second
+	// mostPause is that time at most afterwards, so that the intents have a little peace, too.
+	mostPause = 5 * time.Second
+	// calm is how long nothing happens at first, so that the first faults meet open intents.
+	calm = 3 * time.Second
 	// streamSchedule and streamLoad are the seed's streams, so that a change of one draw
 	// does not change all others.
 	streamSchedule = 1
@@ -31,10 +37,12 @@ type Event struct {
 func Schedule(seed uint64, length time.Duration) []Event {
 	random := rand.New(rand.NewPCG(seed, streamSchedule))
 	deck := shuffled(random, func(share) int { return 1 })
+	most := mostPauseAtFirst
 	var events []Event
-	for at := pause(random); at < length; at += pause(random) {
+	for at := calm; at < length; at += pause(random, most) {
 		if len(deck) == 0 {
 			deck = shuffled(random, func(s share) int { return s.weight })
+			most = mostPause
 		}
 		drawn := deck[0]
 		deck = deck[1:]
@@ -47,8 +55,8 @@ func Schedule(seed uint64, length time.Duration) []Event {
 	return events
 }
 
-func pause(random *rand.Rand) time.Duration {
-	return leastPause + time.Duration(random.Int64N(int64(mostPause-leastPause))).Truncate(time.Millisecond)
+func pause(random *rand.Rand, most time.Duration) time.Duration {
+	return leastPause + time.Duration(random.Int64N(int64(most-leastPause))).Truncate(time.Millisecond)
 }
 
 func shuffled(random *rand.Rand, count func(share) int) []share {

@@ -15,36 +15,37 @@ import (
 // because of another one.
 const strikePatience = 90 * time.Second
 
-// strike lets one fault happen and returns when it is over.
-func (w *world) strike(ctx context.Context, e Event) error {
+// strike lets one fault happen and returns when it is over. Where it must wait before it can
+// happen, for another fault of the same part or for a victim, begun is called after the wait.
+func (w *world) strike(ctx context.Context, e Event, begun func()) error {
 	ctx, cancel := context.WithTimeout(ctx, e.For+strikePatience)
 	defer cancel()
 	victim := w.workers[int(e.Draw)%len(w.workers)]
 	switch e.Kind {
 	case WorkerKill:
-		return victim.replace(ctx, syscall.SIGKILL, nil)
+		return victim.replace(ctx, syscall.SIGKILL, nil, begun)
 	case WorkerFreeze:
 		return victim.freeze(ctx, e.For)
 	case PostgresCut, TemporalCut, ProviderCut:
-		return w.cut(ctx, e)
+		return w.cut(ctx, e, begun)
 	case PostgresSlow, TemporalSlow, ProviderSlow:
-		return w.slow(ctx, e)
+		return w.slow(ctx, e, begun)
 	case PostgresRestart:
-		return w.database.restart(ctx, (*postgres.Server).Stop)
+		return w.database.restart(ctx, (*postgres.Server).Stop, begun)
 	case PostgresCrash:
-		return w.database.restart(ctx, (*postgres.Server).StopAtOnce)
+		return w.database.restart(ctx, (*postgres.Server).StopAtOnce, begun)
 	case TemporalRestart:
-		return w.server.replace(ctx, syscall.SIGTERM, nil)
+		return w.server.replace(ctx, syscall.SIGTERM, nil, begun)
 	case TemporalKill:
-		return w.server.replace(ctx, syscall.SIGKILL, nil)
+		return w.server.replace(ctx, syscall.SIGKILL, nil, begun)
 	case TemporalEmptied:
-		return w.server.replace(ctx, syscall.SIGKILL, w.database.dropTemporal)
+		return w.server.replace(ctx, syscall.SIGKILL, w.database.dropTemporal, begun)
 	case WorkflowTerminate:
-		return w.strikeWorkflow(ctx, e.Draw, w.terminate)
+		return w.strikeWorkflow(ctx, e.Draw, w.terminate, begun)
 	case WorkflowReset:
-		return w.strikeWorkflow(ctx, e.Draw, w.reset)
+		return w.strikeWorkflow(ctx, e.Draw, w.reset, begun)
 	case WorkflowDelete:
-		return w.strikeWorkflow(ctx, e.Draw, w.deleteWorkflow)
+		return w.strikeWorkflow(ctx, e.Draw, w.deleteWorkflow, begun)
 	case ProviderUnavailable, ProviderDropBefore, ProviderDropAfter, ProviderHangBefore, ProviderHangAfter, ProviderDelay,
 		ProviderInProgress, ProviderLate, ProviderLateAbsent, ProviderLookupError:
 		return w.provider.disturb(ctx, providerFault(e), e.For)
@@ -66,11 +67,11 @@ func (w *world) linkOf(kind Kind) *link {
 
 // cut ends the connections of a link: half of the times new ones are refused, and half of
 // the times they are made and reset.
-func (w *world) cut(ctx context.Context, e Event) error {
+func (w *world) cut(ctx context.Context, e Event, begun func()) error {
 	if e.Draw%2 == 0 {
-		return w.linkOf(e.Kind).cut(ctx, e.For)
+		return w.linkOf(e.Kind).cut(ctx, e.For, begun)
 	}
-	return w.linkOf(e.Kind).reset(ctx, e.For)
+	return w.linkOf(e.Kind).reset(ctx, e.For, begun)
 }
 
 // mostLatency is kept well below the settle delay of the sample tools: a network that holds
@@ -78,11 +79,11 @@ func (w *world) cut(ctx context.Context, e Event) error {
 const mostLatency = 800 * time.Millisecond
 
 // slow delays what goes over a link, or makes it narrow.
-func (w *world) slow(ctx context.Context, e Event) error {
+func (w *world) slow(ctx context.Context, e Event, begun func()) error {
 	if e.Draw%3 == 0 {
-		return w.linkOf(e.Kind).throttle(ctx, e.For, 10+int(e.Draw/3%50))
+		return w.linkOf(e.Kind).throttle(ctx, e.For, 10+int(e.Draw/3%50), begun)
 	}
-	return w.linkOf(e.Kind).slow(ctx, e.For, 50*time.Millisecond+time.Duration(e.Draw)%(mostLatency-50*time.Millisecond))
+	return w.linkOf(e.Kind).slow(ctx, e.For, 50*time.Millisecond+time.Duration(e.Draw)%(mostLatency-50*time.Millisecond), begun)
 }
 
 // Where the faults of the provider befall.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	commonpb "go.temporal.io/api/common/v1"
@@ -17,11 +18,31 @@ import (
 // errNoVictim says that no workflow could be found for a fault.
 var errNoVictim = errors.New("no workflow of an open intent runs")
 
-// victims is how many open intents are looked at for one whose workflow runs.
-const victims = 20
+const (
+	// victims is how many open intents are looked at for one whose workflow runs.
+	victims = 20
+	// victimPatience is how long is looked for one: most are open for a moment only, and none
+	// is while Temporal is away.
+	victimPatience = 30 * time.Second
+	// victimPause is the time between two looks.
+	victimPause = 100 * time.Millisecond
+)
 
-// strikeWorkflow does something to the workflow of an open intent.
-func (w *world) strikeWorkflow(ctx context.Context, draw uint32, strike func(context.Context, string) error) error {
+// strikeWorkflow does something to the workflow of an open intent, as soon as there is one.
+func (w *world) strikeWorkflow(ctx context.Context, draw uint32, strike func(context.Context, string) error, begun func()) error {
+	looking, cancel := context.WithTimeout(ctx, victimPatience)
+	defer cancel()
+	for {
+		err := w.strikeOpen(ctx, draw, strike, begun)
+		if err == nil || looking.Err() != nil {
+			return err
+		}
+		wait(looking, victimPause)
+	}
+}
+
+// strikeOpen looks once for an intent that is open and whose workflow runs.
+func (w *world) strikeOpen(ctx context.Context, draw uint32, strike func(context.Context, string) error, begun func()) error {
 	connection, err := pgx.Connect(ctx, w.database.url())
 	if err != nil {
 		return fmt.Errorf("look for an open intent: %w", err)
@@ -41,6 +62,7 @@ func (w *world) strikeWorkflow(ctx context.Context, draw uint32, strike func(con
 	}
 	last := errNoVictim
 	for _, id := range ids {
+		begun()
 		if last = strike(ctx, id); last == nil || ctx.Err() != nil {
 			return last
 		}

@@ -30,7 +30,7 @@ type world struct {
 	database *database
 	server   *keeper // Temporal
 	provider *provider
-	workers  []*keeper // and the process that only recovers, which is killed and frozen as they are
+	workers  []*keeper // and the processes that only recover, which are killed and frozen as they are
 
 	toPostgres, toTemporal, toProvider *link
 
@@ -144,32 +144,28 @@ func (w *world) addresses() (stack.Addresses, error) {
 	}, nil
 }
 
-// startWorkers starts the workers and a process of writ recover beside them.
+// startWorkers starts the workers, and beside them what only recovers.
 func (w *world) startWorkers(ctx context.Context) error {
 	addresses, err := w.addresses()
 	if err != nil {
 		return err
 	}
-	for n := range w.options.Workers {
-		worker, err := w.keep(ctx, fmt.Sprintf("worker-%d", n+1), func() *exec.Cmd {
-			command := exec.Command(w.options.Writ, "worker", "-o", "json")
-			command.Env = addresses.ChildEnvironment()
-			return command
-		})
-		if err != nil {
-			return err
+	for _, part := range []struct {
+		command string
+		count   int
+	}{{"worker", w.options.Workers}, {"recover", recoverers}} {
+		for n := range part.count {
+			kept, err := w.keep(ctx, fmt.Sprintf("%s-%d", part.command, n+1), func() *exec.Cmd {
+				command := exec.Command(w.options.Writ, part.command, "-o", "json")
+				command.Env = addresses.ChildEnvironment()
+				return command
+			})
+			if err != nil {
+				return err
+			}
+			w.workers = append(w.workers, kept)
 		}
-		w.workers = append(w.workers, worker)
 	}
-	recovery, err := w.keep(ctx, "recover", func() *exec.Cmd {
-		command := exec.Command(w.options.Writ, "recover", "-o", "json")
-		command.Env = addresses.ChildEnvironment()
-		return command
-	})
-	if err != nil {
-		return err
-	}
-	w.workers = append(w.workers, recovery)
 	for _, worker := range w.workers {
 		if err := worker.awaitReady(ctx); err != nil {
 			return err
