@@ -111,6 +111,9 @@ func refusal(v Intent) error {
 
 // goesOn says how an intent stands that has not ended, and what keeps it waiting.
 func (v Intent) goesOn() string {
+	if v.Next.Reason == intent.ReasonRestored {
+		return fmt.Sprintf("goes on (%s) when somebody has run `writ recover --after-restore`, because PostgreSQL may have lost commits", v.State)
+	}
 	if v.Next.Reason != intent.ReasonHeld || len(v.Holds) == 0 {
 		return fmt.Sprintf("goes on (%s)", v.State)
 	}

@@ -88,6 +88,9 @@ type Attempt struct {
 	Already bool `json:"already,omitempty"`
 	// EffectID is the provider's name of the effect.
 	EffectID string `json:"effect_id,omitempty"`
+	// Presumed says that nobody knows of a claim: the attempt stands for those that PostgreSQL may
+	// have lost, and Worker says who presumed it.
+	Presumed bool `json:"presumed,omitempty"`
 	// Open says that the attempt may have had an effect that nobody knows of: its outcome is not
 	// certain, and neither a lookup nor a later answer nor a person says that it had none.
 	Open bool `json:"open,omitempty"`
@@ -180,7 +183,7 @@ func viewOf(row outbox.Row) Intent {
 		v.Attempts = append(v.Attempts, Attempt{
 			Number: a.Number, Generation: a.Generation, IdempotencyKey: v.keyOf(a.Generation), Worker: a.Worker, ClaimedAt: a.ClaimedAt, LeaseUntil: a.LeaseUntil,
 			Outcome: a.Outcome, EvidenceAt: a.EvidenceAt, Code: a.Code, Message: a.Message,
-			Already: a.Already, EffectID: a.EffectID, Open: slices.Contains(open, a.Number),
+			Already: a.Already, EffectID: a.EffectID, Presumed: a.Presumed, Open: slices.Contains(open, a.Number),
 		})
 	}
 	for _, l := range row.Lookups {

@@ -26,6 +26,8 @@ func healthy() facts {
 		SynchronousNames: "ANY 1 (*)", Standbys: 2, Synchronous: 1, Connections: 30, Admitted: 97, Room: 67, PoolSize: 4,
 	}
 	f.schema.value = outbox.Schema{Name: "public", SearchPath: `"$user", public`, Applied: 2}
+	f.times.value.Current = outbox.Timeline{System: 7400000000000000001, Number: 3}
+	f.times.value.Trusted = f.times.value.Current
 	f.clock.value = outbox.Clock{Ahead: 20 * time.Millisecond, Within: 2 * time.Millisecond}
 	f.pooler.value = outbox.Pooler{Mode: outbox.Direct, NamesStatements: true}
 	f.version.value = "1.32.1"
@@ -102,6 +104,9 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 		{"no schema", func(f *facts) { f.schema.value.Name, f.schema.value.SearchPath = "", "nowhere" }, "migrations", Fail, "nowhere", "search_path"},
 		{"unreadable", func(f *facts) { f.schema.err = errors.New("permission denied for table writ_migrations") }, "migrations", Fail, "permission denied", "GRANT SELECT"},
 		{"few rights", func(f *facts) { f.denied.value = []string{"INSERT on intents", "UPDATE on intents"} }, "privileges", Fail, "INSERT on intents, UPDATE on intents", "grant"},
+		{"a promoted standby", func(f *facts) { f.times.value.Current.Number = 4 }, "timeline", Fail, "timeline 4 of cluster 7400000000000000001", "writ recover --after-restore"},
+		{"another cluster", func(f *facts) { f.times.value.Current.System = 12 }, "timeline", Fail, "trusted in timeline 3", "writ recover --after-restore"},
+		{"half marked", func(f *facts) { f.times.value.Trusted.Number, f.times.value.Principal = 0, "ada" }, "timeline", Fail, "ada has begun", "once more"},
 		{"a second ahead", func(f *facts) { f.clock.value.Ahead = 1100 * time.Millisecond }, "clock", Warn, "1.1s ahead", "NTP"},
 		{"a second behind", func(f *facts) { f.clock.value.Ahead = -1100 * time.Millisecond }, "clock", Warn, "1.1s behind", "NTP"},
 		{"perhaps a second", func(f *facts) {
@@ -170,12 +175,13 @@ func TestWhatHangsOnAFailureIsUnknownAndNotFailed(t *testing.T) {
 	database := []string{
 		"postgres_version", "postgres_encoding", "postgres_fsync", "postgres_full_page_writes", "postgres_synchronous_commit",
 		"postgres_isolation", "postgres_writable", "postgres_standby", "postgres_connections", "postgres_pooler",
-		"migrations", "privileges", "clock", "workers",
+		"migrations", "privileges", "timeline", "clock", "workers",
 	}
 	noDatabase := healthy()
 	skip := notLooked{"PostgreSQL is not reachable"}
 	noDatabase.server.err = fmt.Errorf("connect: %w", &outbox.ConnectError{Why: outbox.NotAuthorized, Cause: errors.New("wrong password")})
 	noDatabase.schema.err, noDatabase.denied.err, noDatabase.clock.err, noDatabase.pooler.err, noDatabase.queues.err = skip, skip, skip, skip, skip
+	noDatabase.times.err = skip
 
 	noTemporal := healthy()
 	skip = notLooked{"Temporal is not reachable"}

@@ -71,6 +71,7 @@ var checks = []struct {
 	{"postgres_pooler", postgresPooler},
 	{"migrations", migrations},
 	{"privileges", privileges},
+	{"timeline", timeline},
 	{"clock", clock},
 	{"temporal_reachable", temporalReachable},
 	{"temporal_namespace", temporalNamespace},

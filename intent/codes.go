@@ -245,6 +245,9 @@ var codeGroups = []CodeGroup{
 		{CodeScheduleNotFound, NotApplied, inVain,
 			"The tenant has no schedule of this name.",
 			"See `writ schedule list`."},
+		{CodeOutboxRestored, Unknown, helps,
+			"PostgreSQL was restored or failed over and may have lost commits, so that nobody can say that nothing happened; nothing was decided.",
+			"Run `writ recover --after-restore`, then try again."},
 	}},
 	{"Infrastructure", []CodeRow{
 		{CodeDatabaseUnavailable, Unknown, helps,

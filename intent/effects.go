@@ -61,6 +61,9 @@ func (r Record) covered(a *Attempt) bool {
 		if b.Already && b.Number > a.Number || r.Rules.Class == Keyed && b.Outcome == Applied && b.Generation == a.Generation {
 			return true
 		}
+		if a.Presumed && b.Outcome == Applied && b.Number < a.Number {
+			return true // no claim can have followed an attempt that had its effect
+		}
 	}
 	return false
 }
@@ -85,7 +88,7 @@ func AppliedUnder(r Record, generation int) bool {
 		case a.Generation == generation && a.Outcome == Applied, uncertain && a.Already:
 			return true
 		case a.Generation == generation && a.Outcome != NotApplied:
-			uncertain = r.Rules.Class.leavesDoubt()
+			uncertain = r.Rules.Class.LeavesDoubt()
 		}
 	}
 	return false

@@ -104,6 +104,9 @@ const (
 	CodeInvalidSchedule  Code = "invalid_schedule"
 	CodeScheduleExists   Code = "schedule_exists"
 	CodeScheduleNotFound Code = "schedule_not_found"
+	// CodeOutboxRestored: the database may have lost commits, and no operator has said so yet of
+	// what they may have held.
+	CodeOutboxRestored Code = "outbox_restored"
 )
 
 // The codes of infrastructure: the answer is missing, not negative.

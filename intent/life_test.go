@@ -25,6 +25,10 @@ type life struct {
 	said bool
 	// stale is a version that somebody read a while ago.
 	stale int64
+	// backup is the row as it was when the database was backed up, and restored says that the
+	// database was restored from it and that nobody has said so yet of what may be lost.
+	backup   *row
+	restored bool
 }
 
 func drawRules(t *rapid.T, class intent.Class) intent.Rules {
@@ -67,6 +71,9 @@ func newLife(t *rapid.T, class intent.Class, honest bool) *life {
 // pass lets the time pass, and what is under way land.
 func (l *life) pass(t *rapid.T, until time.Time) {
 	l.now = until
+	if l.restored {
+		l.RestoredUntil = until.Add(time.Minute) // as long as it is looked at
+	}
 	l.world.pass(t, until)
 }
 
@@ -94,6 +101,9 @@ func (l *life) hear(t *rapid.T) {
 		return
 	}
 	n := rapid.IntRange(1, len(l.Attempts)).Draw(t, "attempt")
+	if l.Attempts[n-1].Presumed {
+		return // nobody made it
+	}
 	ev := drawEvidence(t)
 	if l.honest {
 		ev = l.world.evidence(t, n)
@@ -182,7 +192,7 @@ func (l *life) person(t *rapid.T) {
 func (l *life) happen(t *rapid.T) {
 	switch rapid.SampledFrom([]string{
 		"evidence", "evidence", "evidence", "lookup", "lookup", "time", "time", "person", "person",
-		"hold", "lift", "revoke", "somebody else", "stale claim",
+		"hold", "lift", "revoke", "somebody else", "stale claim", "backup", "commits are lost", "after restore",
 	}).Draw(t, "what happens") {
 	case "evidence":
 		l.hear(t)
@@ -201,6 +211,14 @@ func (l *life) happen(t *rapid.T) {
 		if rapid.IntRange(0, 2).Draw(t, "really") == 0 {
 			l.revoke(l.now)
 		}
+	case "backup":
+		if !l.State.Ended() && !l.restored {
+			l.backup = l.row.copied()
+		}
+	case "commits are lost":
+		l.loseCommits()
+	case "after restore":
+		l.afterRestore()
 	case "somebody else":
 		l.world.somebodyElse = true
 	case "stale claim":
@@ -212,6 +230,33 @@ func (l *life) happen(t *rapid.T) {
 		}
 		l.stale = l.Version
 	}
+}
+
+// loseCommits restores the database from its backup, under an intent that is still in the
+// backup's generation: of a key that was begun since, the database can know nothing.
+func (l *life) loseCommits() {
+	if l.backup == nil || l.backup.Generation != l.Generation {
+		return
+	}
+	l.row, l.backup, l.restored = *l.backup, nil, true
+	l.RestoredUntil = l.now.Add(time.Minute)
+	l.budgetFrom, l.stale = min(l.budgetFrom, len(l.Attempts)), 0
+	l.world.forget(len(l.Attempts))
+	if l.Rules.Class == intent.Transactional {
+		l.world.effects = nil // they were in that database
+	}
+}
+
+// afterRestore says of every attempt that may have been made that it may have been.
+func (l *life) afterRestore() {
+	if !l.restored {
+		return
+	}
+	if !l.State.Ended() && !certain(l.Rules.Class) {
+		l.presume(l.now, epoch)
+		l.world.requests = append(l.world.requests, &request{generation: l.Generation})
+	}
+	l.restored, l.RestoredUntil = false, time.Time{}
 }
 
 // histories runs check on every step that the rule names in random histories, in which the

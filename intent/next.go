@@ -37,6 +37,7 @@ const (
 	ReasonBackoff            = "backoff"
 	ReasonLeaseRunning       = "attempt_may_still_answer"
 	ReasonHeld               = "held"
+	ReasonRestored           = "outbox_restored"
 	ReasonLookUp             = "look_up"
 	ReasonNextLookup         = "next_lookup"
 	ReasonSettling           = "effect_may_still_land"
@@ -56,6 +57,7 @@ const (
 	ReasonStoredError        = "provider_stores_errors"
 	ReasonNeverSentTwice     = "opaque_is_never_sent_twice"
 	ReasonCancelled          = "cancelled"
+	ReasonUnconfirmed        = "not_confirmed"
 	ReasonRevoked            = "policy_revoked"
 	ReasonOldKeyOpen         = "earlier_key_open"
 	ReasonRefused            = "refused"
@@ -93,6 +95,27 @@ type Step struct {
 // database's clock. It is the only place where this is decided: the claim asks it again
 // under the row's lock, and so does the journal.
 func Next(r Record, now time.Time) Step {
+	step := r.next(now)
+	if r.RestoredUntil.After(now) && step.needsWholeRecord() {
+		return Step{Kind: Wait, At: r.RestoredUntil, Reason: ReasonRestored}
+	}
+	return step
+}
+
+// needsWholeRecord reports whether the step would be wrong if an attempt was lost from the
+// record: it sends, or says that nothing happened.
+func (s Step) needsWholeRecord() bool {
+	switch s.Kind {
+	case Invoke, Renew:
+		return true
+	case Settle:
+		return s.To != Completed
+	case Wait, Reconcile, Park, Stop:
+	}
+	return false
+}
+
+func (r Record) next(now time.Time) Step {
 	if r.State.Ended() {
 		return Step{Kind: Stop, Reason: ReasonEnded}
 	}
@@ -116,11 +139,19 @@ func Next(r Record, now time.Time) Step {
 
 // nextWhileAwaiting lets only a person's decision lead on, and ends the wait at its time.
 func (r Record) nextWhileAwaiting(now time.Time) Step {
+	s := r.survey()
+	open := s.open > 0 // a confirmation may have been lost with what followed it
 	switch {
-	case r.survey().cancelled:
+	case s.applied: // the answer of an attempt that was lost, with its confirmation
+		return Step{Kind: Park, To: InDoubt, Reason: ReasonUnconfirmed}
+	case s.cancelled && open:
+		return r.park(s, now, ReasonCancelled)
+	case s.cancelled:
 		return Step{Kind: Settle, To: Cancelled, Reason: ReasonCancelled}
 	case now.Before(r.ConfirmBy):
 		return Step{Kind: Stop, Reason: ReasonAwaitsConfirmation}
+	case open:
+		return r.park(s, now, ReasonUnconfirmed)
 	}
 	return Step{Kind: Settle, To: Refused, Reason: string(CodeConfirmationExpired)}
 }
@@ -143,7 +174,7 @@ func (r Record) nextWhileOpen(s survey, now time.Time) Step {
 // stopped ends what no attempt can have had an effect of and what may not go on.
 func (r Record) stopped(s survey) Step {
 	switch {
-	case s.cancelled:
+	case s.cancelled || s.unconfirmed:
 		return Step{Kind: Settle, To: Cancelled, Reason: ReasonCancelled}
 	case s.resolved:
 		return Step{Kind: Settle, To: Failed, Reason: ReasonResolvedNotApplied}
@@ -173,6 +204,8 @@ func (r Record) exhausted(s survey) bool {
 // may.
 func (r Record) mayNotResend(s survey, now time.Time) string {
 	switch {
+	case s.unconfirmed:
+		return ReasonUnconfirmed
 	case s.cancelled:
 		return ReasonCancelled
 	case r.revoked(s):
@@ -227,7 +260,7 @@ const maxLookupWait = 10 * time.Minute
 func (r Record) nextWhenClear(s survey, now time.Time) Step {
 	last := s.lastOfKey
 	switch {
-	case s.cancelled || s.resolved || s.total > 0 && r.revoked(s):
+	case s.cancelled || s.unconfirmed || s.resolved || s.total > 0 && r.revoked(s):
 		return r.stopped(s)
 	case last != nil && r.givesUp(last):
 		return Step{Kind: Settle, To: Failed, Reason: ReasonFinalFailure}
@@ -239,7 +272,7 @@ func (r Record) nextWhenClear(s survey, now time.Time) Step {
 		return Step{Kind: Renew, Reason: ReasonKeySpent}
 	case last.Outcome == NotApplied:
 		return r.invokeWhenDue(s, now, ReasonRetry)
-	case r.Rules.Class.leavesDoubt():
+	case r.Rules.Class.LeavesDoubt():
 		return r.invokeWhenDue(s, now, ReasonSendAgain)
 	}
 	return r.invokeWhenDue(s, now, ReasonRunAgain)

@@ -124,7 +124,7 @@ func TestNothingIsSentWhileAPersonOrThePolicyForbidsIt(t *testing.T) {
 			cancelled = d.Kind == intent.Cancel || cancelled && !goesOn
 			revoked = revoked && !(goesOn && i >= l.RevokedAfter)
 		}
-		held := l.HeldUntil.After(l.now)
+		held := l.HeldUntil.After(l.now) || l.restored
 		if waits := l.State == intent.AwaitingConfirmation; cancelled || revoked || held || waits || l.State.Ended() {
 			t.Fatalf("%s in state %s: cancelled %v, revoked %v, held %v", told(step), l.State, cancelled, revoked, held)
 		}
@@ -170,6 +170,9 @@ func TestNothingIsSentBeforeAPersonHasConfirmedWhatWaitsForOne(t *testing.T) {
 			return
 		}
 		expired := !l.now.Before(l.ConfirmBy)
+		if len(l.Attempts) > 0 || l.restored {
+			return // its confirmation may be lost
+		}
 		if ends := step.Kind == intent.Settle && step.To == intent.Refused; ends != expired || !ends && step.Kind != intent.Stop {
 			t.Fatalf("at %s, to be confirmed by %s: %s", moment(l.now), moment(l.ConfirmBy), told(step))
 		}
@@ -197,7 +200,7 @@ func TestTheBudgetBoundsTheAttemptsUntilAPersonRenewsIt(t *testing.T) {
 		spent := 0
 		since := l.Attempts[l.budgetFrom:]
 		for _, a := range since {
-			if !a.InProgress {
+			if !a.InProgress && !a.Presumed {
 				spent++
 			}
 		}

@@ -30,6 +30,8 @@ import (
 //	decide at=T KIND                   a person decides, if that may be decided now
 //	revoke at=T                        the policy says no
 //	hold until=T | lift                no claim is granted before T | a claim may be granted again
+//	restored until=T | trusted         the database may have lost commits | an operator has run after-restore
+//	presume at=T                       what after-restore writes for attempts that nobody knows of any more
 //	next at=T                          ask for the next step and take it, unless it needs a tool
 //	row at=T                           where the row stands: state, version, generation, and what is known of the effect
 //	by-hand generation=N               somebody changes the row in the database, against all rules
@@ -174,6 +176,15 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	case "lift":
 		s.HeldUntil = time.Time{}
 		return "not held"
+	case "restored":
+		s.RestoredUntil = epoch.Add(duration(t, d, "until", 0))
+		return "restored, looked at again at " + moment(s.RestoredUntil)
+	case "trusted":
+		s.RestoredUntil = time.Time{}
+		return "trusted"
+	case "presume":
+		s.presume(clock(t, d), epoch)
+		return fmt.Sprintf("attempt %d presumed, lease until %s: %s", len(s.Attempts), moment(s.Attempts[len(s.Attempts)-1].LeaseUntil), s.stands())
 	case "next":
 		return s.next(clock(t, d))
 	case "row":

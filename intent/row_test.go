@@ -1,6 +1,7 @@
 package intent_test
 
 import (
+	"slices"
 	"time"
 
 	"writ/intent"
@@ -63,7 +64,7 @@ func (r *row) learn(number int, ev intent.Attempt) bool {
 		return false
 	}
 	r.learning(func() {
-		ev.Number, ev.Generation, ev.ClaimedAt, ev.LeaseUntil = a.Number, a.Generation, a.ClaimedAt, a.LeaseUntil
+		ev.Number, ev.Generation, ev.ClaimedAt, ev.LeaseUntil, ev.Presumed = a.Number, a.Generation, a.ClaimedAt, a.LeaseUntil, a.Presumed
 		*a = ev
 	})
 	return true
@@ -115,6 +116,10 @@ func (r *row) decide(now time.Time, kind intent.DecisionKind) (end intent.Step, 
 	case intent.Confirm:
 		r.move(intent.Recorded)
 	case intent.Deny:
+		if intent.Happened(r.Record) != intent.NotApplied {
+			end = intent.Step{Kind: intent.Park, To: intent.InDoubt, Reason: intent.ReasonUnconfirmed}
+			break
+		}
 		end = intent.Step{Kind: intent.Settle, To: intent.Refused, Reason: intent.ReasonRefused}
 	case intent.Reissue:
 		r.renew()
@@ -131,7 +136,12 @@ func (r *row) decide(now time.Time, kind intent.DecisionKind) (end intent.Step, 
 
 func (r *row) mayDecide(now time.Time, kind intent.DecisionKind) bool {
 	switch kind {
-	case intent.Confirm, intent.Deny:
+	case intent.Deny:
+		if r.RestoredUntil.After(now) {
+			return false // its receipt would say that nothing was sent
+		}
+		fallthrough
+	case intent.Confirm:
 		return r.State == intent.AwaitingConfirmation && intent.Next(r.Record, now).Kind == intent.Stop
 	case intent.Cancel:
 		return !r.State.Ended()
@@ -149,6 +159,31 @@ func (r *row) mayDecide(now time.Time, kind intent.DecisionKind) bool {
 	return false
 }
 
+// copied returns a copy that shares nothing with r.
+func (r *row) copied() *row {
+	c := *r
+	c.Attempts, c.Lookups, c.Decisions = slices.Clone(r.Attempts), slices.Clone(r.Lookups), slices.Clone(r.Decisions)
+	c.tokens, c.moves = slices.Clone(r.tokens), slices.Clone(r.moves)
+	return &c
+}
+
+// presume writes the attempt that stands for those that a database which lost commits may have
+// granted, to an intent that was created at the given time.
+func (r *row) presume(now, created time.Time) {
+	if r.State == intent.Recorded {
+		r.move(intent.Invoking)
+	} else {
+		r.Version++
+	}
+	if r.FirstSentAt.IsZero() {
+		r.FirstSentAt = created
+	}
+	r.Attempts = append(r.Attempts, intent.Attempt{
+		Number: len(r.Attempts) + 1, Generation: r.Generation, ClaimedAt: now, LeaseUntil: now.Add(r.Rules.Timeout + grace), Presumed: true,
+	})
+	r.tokens = append(r.tokens, "")
+}
+
 // renew begins the next generation.
 func (r *row) renew() {
 	r.move(intent.Recorded)
@@ -159,7 +194,7 @@ func (r *row) renew() {
 // revoke records that the policy says no: before anything was sent that is a refusal.
 func (r *row) revoke(now time.Time) {
 	switch {
-	case r.State.Ended():
+	case r.State.Ended(), r.RestoredUntil.After(now):
 	case len(r.Attempts) == 0:
 		r.move(intent.Refused)
 	default:

@@ -67,14 +67,16 @@ func (s State) Ended() bool {
 // CanMove says which transitions exist. The database refuses every other one too.
 //
 // A recorded intent ends otherwise than by a refusal or a cancellation only in a generation
-// after the first, by what becomes known of an earlier one; and nothing but a new generation
-// leads back to Recorded from a state in which something was sent.
+// after the first, by what becomes known of an earlier one, or after an attempt that is
+// presumed; and nothing but a new generation leads back to Recorded from a state in which
+// something was sent. What a person has not confirmed is in doubt only where the database lost
+// commits, a confirmation perhaps among them.
 func CanMove(from, to State) bool {
 	switch from {
 	case Submitted: // its first row among the intents, which is inserted
 		return to == AwaitingConfirmation || to == Recorded || to == Refused
 	case AwaitingConfirmation:
-		return to == Recorded || to == Refused || to == Cancelled
+		return to == Recorded || to == Refused || to == Cancelled || to == InDoubt
 	case Recorded:
 		return to == Invoking || to == Refused || to == Cancelled || to == Completed || to == Failed || to == InDoubt
 	case Invoking:
@@ -156,6 +158,9 @@ type Attempt struct {
 	Already bool
 	// EffectID is the provider's name of the effect; empty if it gave none.
 	EffectID string
+	// Presumed says that nobody knows of a claim: the attempt stands for those that a database
+	// which lost commits may have granted.
+	Presumed bool
 }
 
 // Finding is what a lookup showed.
@@ -222,6 +227,9 @@ type Record struct {
 	// HeldUntil is the time before which no claim may be granted, because of a hold; zero if
 	// there is none. The hold may then still stand.
 	HeldUntil time.Time
+	// RestoredUntil is the time before which nothing may be sent and nothing be taken for undone,
+	// because the database may have lost commits; zero if it has not.
+	RestoredUntil time.Time
 	// Attempts of all generations, ordered by number.
 	Attempts []Attempt
 	// Lookups of all generations, ordered by number.

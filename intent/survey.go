@@ -37,6 +37,9 @@ type survey struct {
 	// resolved says that a person said that nothing happened under the generation's key, and
 	// cancelled that one stopped the intent.
 	resolved, cancelled bool
+	// unconfirmed says that the intent needs a person's confirmation and has none, although a
+	// confirmation that was lost may have let it be sent. Nobody's leave to go on replaces it.
+	unconfirmed bool
 	// letGoOn is the number of the last decision that let the intent go on; 0: there is none.
 	letGoOn int
 	// budgetFrom is the number of the last attempt before the budget of attempts began, and
@@ -59,7 +62,7 @@ func (r Record) survey() survey {
 	if resolvedApplied {
 		s.apply(ReasonResolvedApplied) // unless something shows it
 	}
-	if a := s.lastOfKey; a != nil && a.atWork() && r.Rules.Class.leavesDoubt() {
+	if a := s.lastOfKey; a != nil && a.atWork() && r.Rules.Class.LeavesDoubt() {
 		// Its own request had no effect; the one that the provider is at work on may.
 		r.readOpen(&s, a)
 	}
@@ -69,8 +72,11 @@ func (r Record) survey() survey {
 }
 
 func (r Record) readDecisions(s *survey) (resolvedApplied bool) {
+	s.unconfirmed = !r.ConfirmBy.IsZero() && r.State == InDoubt
 	for i, d := range r.Decisions {
 		switch d.Kind {
+		case Confirm:
+			s.unconfirmed = false
 		case ResolveApplied:
 			resolvedApplied = true
 		case ResolveNotApplied:
@@ -82,7 +88,7 @@ func (r Record) readDecisions(s *survey) (resolvedApplied bool) {
 			s.cancelled = false // a person let it go on
 		case Inquire:
 			s.askFrom = d.Lookups
-		case Confirm, Deny, Acknowledge:
+		case Deny, Acknowledge:
 		}
 	}
 	return resolvedApplied
@@ -96,7 +102,7 @@ func (s *survey) apply(why string) {
 
 func (r Record) readAttempt(s *survey, a *Attempt) {
 	s.total++
-	if s.total > s.budgetFrom {
+	if s.total > s.budgetFrom && !a.Presumed {
 		s.made++
 		if !a.InProgress {
 			s.spent++
@@ -115,7 +121,7 @@ func (r Record) readAttempt(s *survey, a *Attempt) {
 		s.apply(ReasonAlready) // by an earlier attempt
 	}
 	switch {
-	case !r.Rules.Class.leavesDoubt():
+	case !r.Rules.Class.LeavesDoubt():
 	case a.atWork():
 		s.uncertain++
 	case a.Outcome != Applied && a.Outcome != NotApplied:
@@ -157,10 +163,10 @@ func (r Record) readOpen(s *survey, a *Attempt) {
 	}
 }
 
-// leavesDoubt reports whether an attempt without a certain answer may have had an effect that
+// LeavesDoubt reports whether an attempt without a certain answer may have had an effect that
 // nobody knows of. A read has none, and that of a transactional tool is there if and only if
 // the intent has ended with it.
-func (c Class) leavesDoubt() bool {
+func (c Class) LeavesDoubt() bool {
 	switch c {
 	case Read, Transactional:
 		return false
@@ -183,20 +189,30 @@ const (
 
 // clears derives what later evidence says of an attempt, and leaves the attempt's own
 // evidence as it is, so that a late answer can still speak against it.
+//
+// What a keyed tool's provider says of one key says nothing of the next one. Where commits were
+// lost, the next one may have been among them, so that only a person clears what is presumed.
 func (r Record) clears(a *Attempt) clearing {
+	if a.Presumed && r.Rules.Class == Keyed {
+		return r.clearedByPerson(a)
+	}
 	for _, b := range r.Attempts {
 		// Without that contract a refusal speaks only for its own request.
 		if r.Rules.ReplaysErrors && b.Stored && b.Outcome == NotApplied && b.Generation == a.Generation {
 			return clearedByProvider
 		}
 	}
-	for _, d := range r.Decisions {
-		if d.Kind == ResolveNotApplied && d.Generation >= a.Generation {
+	for _, l := range r.Lookups {
+		if l.Generation == a.Generation && l.Attempts >= a.Number && r.trusts(l, a) {
 			return clearedByWord
 		}
 	}
-	for _, l := range r.Lookups {
-		if l.Generation == a.Generation && l.Attempts >= a.Number && r.trusts(l, a) {
+	return r.clearedByPerson(a)
+}
+
+func (r Record) clearedByPerson(a *Attempt) clearing {
+	for _, d := range r.Decisions {
+		if d.Kind == ResolveNotApplied && d.Generation >= a.Generation {
 			return clearedByWord
 		}
 	}

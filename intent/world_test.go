@@ -21,6 +21,7 @@ type world struct {
 	// somebodyElse did the same thing, without Writ.
 	somebodyElse bool
 	requests     []*request // by attempt
+	forgotten    []*request // of attempts that the database has lost
 	// kept is what the provider answers a key with that it remembers.
 	kept map[int]memory
 }
@@ -87,7 +88,7 @@ func (w *world) landsBy(r intent.Record, q *request) time.Time {
 func (w *world) pass(t *rapid.T, until time.Time) {
 	for {
 		var first *request
-		for _, q := range w.requests {
+		for _, q := range w.sent() {
 			if q.lands() && !q.landed && !q.landsAt.After(until) && (first == nil || q.landsAt.Before(first.landsAt)) {
 				first = q
 			}
@@ -98,6 +99,15 @@ func (w *world) pass(t *rapid.T, until time.Time) {
 		first.landed = true
 		first.answer = w.perform(t, first)
 	}
+}
+
+// sent returns every request that was sent, whoever knows of it.
+func (w *world) sent() []*request { return slices.Concat(w.requests, w.forgotten) }
+
+// forget takes the requests after the first n out of what is known.
+func (w *world) forget(n int) {
+	w.forgotten = append(w.forgotten, w.requests[n:]...)
+	w.requests = w.requests[:n:n]
 }
 
 // perform is the provider at work on a request that landed.
@@ -161,7 +171,7 @@ func (w *world) remembers(kept memory, at time.Time) bool {
 
 // worksOn reports whether another request with the key is still under way.
 func (w *world) worksOn(q *request) bool {
-	return slices.ContainsFunc(w.requests, func(o *request) bool {
+	return slices.ContainsFunc(w.sent(), func(o *request) bool {
 		return o != q && o.generation == q.generation && o.lands() && !o.landed
 	})
 }
@@ -170,7 +180,7 @@ func (w *world) done() bool { return len(w.effects) > 0 || w.somebodyElse }
 
 // willHappen reports whether an effect happened or may still land.
 func (w *world) willHappen() bool {
-	return len(w.effects) > 0 || slices.ContainsFunc(w.requests, func(q *request) bool { return q.lands() && !q.landed })
+	return len(w.effects) > 0 || slices.ContainsFunc(w.sent(), func(q *request) bool { return q.lands() && !q.landed })
 }
 
 // evidence draws what can be known of an attempt: its answer, if somebody heard it; that its

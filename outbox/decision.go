@@ -99,15 +99,22 @@ func (s *Store) Confirm(ctx context.Context, id intent.ID, by Decider) (Row, err
 
 // Deny ends an intent that waits for a person, in one flushed commit with the decision and
 // the receipt, and returns its row. Whoever asked for the intent may deny it: that takes it
-// back. The errors that are answers are those of Confirm.
+// back. The errors that are answers are those of Confirm, and outbox_restored. Where a
+// confirmation may have been lost with what was sent after it, the intent is in doubt.
 func (s *Store) Deny(ctx context.Context, r Refusal, by Decider, seal Seal) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
 		if row, err = lockUndecided(ctx, tx, r.ID); err != nil {
 			return err
 		}
+		if row.restored() {
+			return errRestored(r.ID)
+		}
 		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Deny, Principal: by.Principal, Note: by.Note}); err != nil {
 			return err
+		}
+		if intent.Happened(row.Record()) != intent.NotApplied {
+			return move(ctx, tx, &row, intent.InDoubt) // that nothing was sent cannot be said
 		}
 		return refuse(ctx, tx, &row, r, seal)
 	})

@@ -63,8 +63,8 @@ const holdColumns = `
 	h.id, h.scope, h.name, h.automatic, h.principal, h.note, h.set_at, h.probe_at, h.probes, h.lifted_at, h.lifted_by, h.lift_note`
 
 // ofSubject is the condition on intents i that a subject's hold stops them; $1 is the scope and
-// $2 the name.
-const ofSubject = `CASE $1 WHEN 'tenant' THEN i.tenant WHEN 'tool' THEN i.tool ELSE i.rules->>'provider' END = $2`
+// $2 the name. That of the zero Subject stops all.
+const ofSubject = `CASE $1 WHEN '' THEN '' WHEN 'tenant' THEN i.tenant WHEN 'tool' THEN i.tool ELSE i.rules->>'provider' END = $2`
 
 // lockHolds lets no hold on the intent's subjects be set until tx has ended. It has to come
 // before the row is read: a hold that this waited for is seen only by a later snapshot. What it

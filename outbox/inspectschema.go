@@ -94,6 +94,7 @@ var privileges = map[string][]string{
 	"documents":        {"SELECT", "INSERT", "DELETE"},
 	"guard_keys":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"duplicate_guards": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"timelines":        {"SELECT", "INSERT"},
 }
 
 // Denied lists what the role needs and does not have, as "INSERT on intents". Tables that
@@ -110,7 +111,7 @@ func (i *Inspector) Denied(ctx context.Context) ([]string, error) {
 		WHERE to_regclass(name) IS NOT NULL AND NOT has_table_privilege(to_regclass(name), kind)
 		UNION ALL
 		SELECT 'EXECUTE on ' || p.oid::regprocedure FROM pg_proc p
-		WHERE p.oid IN (to_regproc('writ_now'), to_regproc('writ_hold_lock')) AND NOT has_function_privilege(p.oid, 'EXECUTE')
+		WHERE p.oid IN (to_regproc('writ_now'), to_regproc('writ_hold_lock'), to_regproc('pg_control_system'), to_regproc('pg_walfile_name')) AND NOT has_function_privilege(p.oid, 'EXECUTE')
 		ORDER BY 1`
 	rows, err := i.conn.Query(ctx, query, tables, kinds)
 	if err != nil {

@@ -40,6 +40,10 @@ func addEvidence(ctx context.Context, tx pgx.Tx, row Row, ev Evidence, seal Seal
 			retry_after_ms = $8, media_type = $9, result = $10, result_digest = $11, stored = $12, already = $13,
 			effect_id = nullif($14, '')
 		WHERE intent_id = $1 AND number = $2`
+	row, err := presumeAnswered(ctx, tx, row, &ev)
+	if err != nil {
+		return row, err
+	}
 	a, ok := row.learnsFrom(ev)
 	if !ok {
 		return row, nil // a large answer of no use is not stored
@@ -231,15 +235,15 @@ type Refusal struct {
 }
 
 // Refuse ends an intent that policy, or the end of its wait for a person, stopped before its
-// first claim. On a row that was claimed, that ended or that has another version, it changes
-// nothing.
+// first claim. On a row that was claimed, that ended, that has another version or whose claims
+// may be lost, it changes nothing.
 func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
 		if row, err = lockRow(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		if row.Version != r.Version || len(row.Attempts) > 0 || !intent.CanMove(row.State, intent.Refused) {
+		if row.Version != r.Version || len(row.Attempts) > 0 || row.restored() || !intent.CanMove(row.State, intent.Refused) {
 			return nil
 		}
 		return refuse(ctx, tx, &row, r, seal)

@@ -11,10 +11,11 @@ import (
 // releaseBatch is how many intents are looked at in one transaction.
 const releaseBatch = 100
 
-// Release makes the subject's intents due that would be sent now, so that recovery wakes them
-// at its next sweep, and returns how many. It is called after a hold was lifted. What it does
-// not reach, because it was stopped or because somebody holds the row, goes on by itself when
-// its own wait is over.
+// Release makes the subject's intents due that would be sent or ended now, so that recovery
+// wakes them at its next sweep, and returns how many. The zero Subject is all there are. It is
+// called after a hold was lifted, or when the outbox is trusted again. What it does not reach,
+// because it was stopped or because somebody holds the row, goes on by itself when its own wait
+// is over.
 //
 // The rule is asked about each of them: what waits for something else, another hold or the
 // provider's wish, is left alone.
@@ -57,11 +58,13 @@ func (s *Store) waiting(ctx context.Context, on Subject, last Row) ([]Row, error
 	return page, DatabaseError(err)
 }
 
-// ready returns the ids of the rows that ask to be sent.
+// ready returns the ids of the rows whose next step nothing keeps back any more.
 func ready(page []Row) (ids [][16]byte) {
 	for _, row := range page {
-		if row.Next().Kind == intent.Invoke {
+		switch row.Next().Kind {
+		case intent.Invoke, intent.Renew, intent.Settle:
 			ids = append(ids, row.ID)
+		case intent.Wait, intent.Reconcile, intent.Park, intent.Stop:
 		}
 	}
 	return ids

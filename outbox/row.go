@@ -44,6 +44,9 @@ type Row struct {
 	Revocation   []byte // canonical JSON
 	// HeldUntil is the time before which no claim may be granted; zero if no hold stands.
 	HeldUntil time.Time
+	// RestoredUntil is that of intent.Record: when it is looked again whether an operator has run
+	// [Store.AfterRestore]; zero if the database is trusted.
+	RestoredUntil time.Time
 	// Amendment numbers the receipt that a [Seal] is to write: 0 for the end of a generation,
 	// else an amendment to it. It is not read with the row.
 	Amendment int
@@ -78,7 +81,7 @@ func (r Row) Record() intent.Record {
 	rec := intent.Record{
 		State: r.State, Version: r.Version, Generation: r.Generation,
 		FirstSentAt: r.FirstSentAt, ConfirmBy: r.ConfirmBy, Rules: r.Rules,
-		RevokedAt: r.RevokedAt, RevokedAfter: r.RevokedAfter, HeldUntil: r.HeldUntil, Decisions: r.Decided,
+		RevokedAt: r.RevokedAt, RevokedAfter: r.RevokedAfter, HeldUntil: r.HeldUntil, RestoredUntil: r.RestoredUntil, Decisions: r.Decided,
 		Attempts: make([]intent.Attempt, len(r.Attempts)), Lookups: make([]intent.Lookup, len(r.Lookups)),
 	}
 	for i, a := range r.Attempts {

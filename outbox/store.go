@@ -107,11 +107,11 @@ const intentColumns = `
 	i.id, i.tenant, i.request_key, i.principal, i.tool, i.task_queue, i.state, i.version, i.generation, i.idempotency_key,
 	i.effect_context, i.decision, i.salt, i.fingerprint, i.spec_digest, i.commitment, i.rules, i.traceparent,
 	i.created_at, i.first_sent_at, i.due_at, i.ended_at, i.suspected_duplicate_of, i.confirm_by,
-	i.revoked_at, i.revoked_after, i.revocation, i.alert,` + heldUntil + `,` + factColumns
+	i.revoked_at, i.revoked_after, i.revocation, i.alert,` + heldUntil + `,` + restoredUntil + `,` + factColumns
 
 const attemptColumns = `
 	a.number, a.generation, a.token, a.worker, a.claimed_at, a.lease_until, a.send_by, a.outcome, a.evidence_at,
-	a.code, a.message, a.final, a.in_progress, a.retry_after_ms, a.media_type, a.stored, a.already, a.effect_id, a.transacted`
+	a.code, a.message, a.final, a.in_progress, a.retry_after_ms, a.media_type, a.stored, a.already, a.effect_id, a.transacted, a.presumed`
 
 // querier is what pools and transactions have in common.
 type querier interface {
@@ -160,7 +160,7 @@ func scan(rows pgx.Rows, r *Row) error {
 		salt, fingerprint, spec, commitment, rules []byte
 		firstSent, due, ended, confirmBy           *time.Time
 		duplicateOf                                *[16]byte
-		revoked, held                              *time.Time
+		revoked, held, restored                    *time.Time
 		alert                                      *string
 		lookups, decided                           []byte
 
@@ -171,15 +171,16 @@ func scan(rows pgx.Rows, r *Row) error {
 		code, message, mediaType      *string
 		final, inProgress             *bool
 		retryMS                       *int64
-		stored, already, transacted   *bool
+		stored, already               *bool
+		transacted, presumed          *bool
 		effectID                      *string
 	)
 	err := rows.Scan((*[16]byte)(&r.ID), &r.Tenant, &r.RequestKey, &r.Principal, &r.Tool, &r.TaskQueue, &r.State, &r.Version, &r.Generation, &r.IdempotencyKey,
 		&r.EffectContext, &r.Decision, &salt, &fingerprint, &spec, &commitment, &rules, &r.Traceparent,
 		&r.CreatedAt, &firstSent, &due, &ended, &duplicateOf, &confirmBy,
-		&revoked, &r.RevokedAfter, &r.Revocation, &alert, &held, &lookups, &decided, &r.ReadAt,
+		&revoked, &r.RevokedAfter, &r.Revocation, &alert, &held, &restored, &lookups, &decided, &r.ReadAt,
 		&number, &generation, &token, &worker, &claimed, &lease, &sendBy, &outcome, &known,
-		&code, &message, &final, &inProgress, &retryMS, &mediaType, &stored, &already, &effectID, &transacted)
+		&code, &message, &final, &inProgress, &retryMS, &mediaType, &stored, &already, &effectID, &transacted, &presumed)
 	if err != nil {
 		return fmt.Errorf("read intent %s: %w", r.ID, err)
 	}
@@ -193,7 +194,7 @@ func scan(rows pgx.Rows, r *Row) error {
 	}
 	r.CreatedAt, r.ReadAt = r.CreatedAt.UTC(), r.ReadAt.UTC()
 	r.FirstSentAt, r.DueAt, r.EndedAt, r.ConfirmBy = value(firstSent).UTC(), value(due).UTC(), value(ended).UTC(), value(confirmBy).UTC()
-	r.RevokedAt, r.HeldUntil, r.Alert = value(revoked).UTC(), value(held).UTC(), value(alert)
+	r.RevokedAt, r.HeldUntil, r.RestoredUntil, r.Alert = value(revoked).UTC(), value(held).UTC(), value(restored).UTC(), value(alert)
 	if err := r.readFacts(lookups, decided); err != nil {
 		return err
 	}
@@ -205,7 +206,7 @@ func scan(rows pgx.Rows, r *Row) error {
 			Number: *number, Generation: *generation, ClaimedAt: claimed.UTC(), LeaseUntil: lease.UTC(),
 			Outcome: intent.Outcome(value(outcome)), EvidenceAt: value(known).UTC(),
 			Final: *final, InProgress: *inProgress, RetryAfter: time.Duration(*retryMS) * time.Millisecond,
-			Stored: *stored, Already: *already, EffectID: value(effectID),
+			Stored: *stored, Already: *already, EffectID: value(effectID), Presumed: *presumed,
 		},
 		Token: uuid.UUID(*token), Worker: *worker, SendBy: sendBy.UTC(), Code: *code, Message: *message, MediaType: value(mediaType),
 		Transacted: *transacted,

@@ -103,7 +103,7 @@ func openEffect(v writ.Intent) string {
 // it, and it was neither given up nor looked up since.
 func underWay(v writ.Intent) bool {
 	n := len(v.Attempts)
-	if n == 0 || v.Attempts[n-1].Outcome != "" {
+	if n == 0 || v.Attempts[n-1].Outcome != "" || v.Attempts[n-1].Presumed {
 		return false
 	}
 	lookedUp := slices.ContainsFunc(v.Lookups, func(l writ.Lookup) bool { return l.AskedAt.After(v.Attempts[n-1].ClaimedAt) })
@@ -142,6 +142,8 @@ func awaited(reason string) string {
 		return "it is started when it is due"
 	case intent.ReasonHeld:
 		return "it waits for a hold to be lifted"
+	case intent.ReasonRestored:
+		return "it waits for writ recover --after-restore"
 	case intent.ReasonNextLookup, intent.ReasonSettling:
 		return "the provider is being asked"
 	case intent.ReasonLeaseRunning:

@@ -101,6 +101,8 @@ func nextText(s intent.Step) string {
 	switch {
 	case s.Reason == intent.ReasonHeld:
 		return text + " until the hold is lifted (held)" // s.At is only when it looks again
+	case s.Reason == intent.ReasonRestored:
+		return text + " until somebody has run writ recover --after-restore (outbox_restored)"
 	case !s.At.IsZero():
 		text += " until " + moment(s.At)
 	}
@@ -149,6 +151,9 @@ func findingText(l writ.Lookup) string {
 
 func attemptText(a writ.Attempt) string {
 	text := fmt.Sprintf("claimed %s by %s", moment(a.ClaimedAt), a.Worker)
+	if a.Presumed {
+		text = fmt.Sprintf("presumed %s by %s, for claims that PostgreSQL may have lost", moment(a.ClaimedAt), a.Worker)
+	}
 	if a.Outcome == "" {
 		return text + "; no evidence yet"
 	}

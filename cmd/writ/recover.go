@@ -19,6 +19,7 @@ type recoverFlags struct {
 	every        time.Duration
 	startWithin  time.Duration
 	dispatch     dispatchFlags
+	restored     restoreFlags
 }
 
 func newRecoverCommand(p *program) *cobra.Command {
@@ -35,13 +36,19 @@ tools, so it sends nothing itself: a worker has to poll.
 Every worker does the same beside its work. Any number may run at once: each intent is taken by
 one. An intent that waits for a person goes on waiting.
 
+When PostgreSQL was restored from a backup or failed over to a standby, nothing is sent until
+--after-restore has said of every open intent that it may have been sent in what was lost. A keyed
+intent is then sent again under its key, a reconcilable one is looked up, and an opaque one is in
+doubt. It may be interrupted and given again.
+
 Without flags it goes on until SIGINT or SIGTERM. It says on standard error when PostgreSQL and
 Temporal have answered, with -o json on standard output: {"ready":true,"pid":…}.`,
 		Example: `  writ recover --dry-run
+  writ recover --after-restore --before 2026-03-01T12:00:00Z --note "the disk was lost"
   writ recover --once -o json | jq '.counts'`,
 		Args:        none,
 		Annotations: map[string]string{infoByDefault: ""},
-		RunE:        func(cmd *cobra.Command, _ []string) error { return p.recoverIntents(cmd.Context(), f) },
+		RunE:        func(cmd *cobra.Command, _ []string) error { return p.recoverIntents(cmd, f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.once, "once", false, "start what is overdue now, say what was started, and end")
@@ -49,13 +56,14 @@ Temporal have answered, with -o json on standard output: {"ready":true,"pid":…
 	flags.DurationVar(&f.every, "every", recovery.DefaultInterval, "how often to look for intents that stopped")
 	flags.DurationVar(&f.startWithin, "start-within", 0, startWithinUsage)
 	f.dispatch.register(cmd)
+	f.restored.register(cmd)
 	return cmd
 }
 
 // startWithinUsage is the help of --start-within.
 const startWithinUsage = "how `long` to wait for PostgreSQL and Temporal at the start; 0 waits until they answer"
 
-func (p *program) recoverIntents(ctx context.Context, f recoverFlags) error {
+func (p *program) recoverIntents(cmd *cobra.Command, f recoverFlags) error {
 	if f.every <= 0 || f.startWithin < 0 {
 		return usage("--every must be longer than 0, and --start-within must not be negative")
 	}
@@ -64,6 +72,14 @@ func (p *program) recoverIntents(ctx context.Context, f recoverFlags) error {
 	}
 	if f.dispatch.every == 0 {
 		return usage("--dispatch-every must be longer than 0")
+	}
+	what, err := f.restored.restore(cmd)
+	if err != nil {
+		return err
+	}
+	by, err := f.restored.by.decider(cmd)
+	if err != nil {
+		return err
 	}
 	cfg, err := p.config()
 	if err != nil {
@@ -75,7 +91,10 @@ func (p *program) recoverIntents(ctx context.Context, f recoverFlags) error {
 		return err
 	}
 	defer r.Close()
+	ctx := cmd.Context()
 	switch {
+	case f.restored.afterRestore:
+		return p.trustAgain(ctx, r, what, by)
 	case f.dryRun:
 		return p.listOverdue(ctx, r)
 	case f.once:

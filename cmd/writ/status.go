@@ -94,6 +94,7 @@ var statuses = map[intent.Code]int{
 	intent.CodePayloadNotAuthentic: statusInfrastructure,
 	intent.CodeMigrationRequired:   statusInfrastructure,
 	intent.CodeNotYetKnown:         statusInfrastructure,
+	intent.CodeOutboxRestored:      statusInfrastructure,
 	intent.CodeInterrupted:         statusInfrastructure,
 	intent.CodeMigrationFailed:     statusInfrastructure,
 	intent.CodeOutputFailed:        statusInfrastructure,
