@@ -89,6 +89,9 @@ func (w *world) collect(ctx context.Context, evidence *check.Evidence) error {
 	if evidence.Workflows, err = w.closedWorkflows(ctx); err != nil {
 		return err
 	}
+	if err := check.ReadHistories(ctx, w.temporal, evidence.Workflows); err != nil {
+		return err
+	}
 	if err := check.ReadDatabase(ctx, connection, evidence); err != nil {
 		return err
 	}
@@ -131,7 +134,10 @@ func readFile[T any](path string, read func(io.Reader) ([]T, error)) ([]T, error
 // keepEvidence writes what no other file of the folder has.
 func (w *world) keepEvidence(evidence check.Evidence, report Report) error {
 	var failures []error
-	for name, content := range map[string]any{"asked.json": evidence.Asked, "faults.json": evidence.Faults, "report.json": report} {
+	for name, content := range map[string]any{
+		"asked.json": evidence.Asked, "faults.json": evidence.Faults,
+		"workflows.json": evidence.Workflows, "report.json": report,
+	} {
 		text, err := json.MarshalIndent(content, "", "\t")
 		if err == nil {
 			err = os.WriteFile(filepath.Join(w.folder, name), text, 0o600)

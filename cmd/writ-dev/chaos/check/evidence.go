@@ -113,8 +113,21 @@ type Request struct {
 // Workflow is a run in Temporal.
 type Workflow struct {
 	ID      string
+	RunID   string
 	Running bool
 	Status  string
+	// What the history says: how often a tool was invoked, how many of these invocations
+	// Temporal ran more than once, what they found, and the state that the run ended with.
+	Invocations int
+	Repeated    int
+	Evidence    []HistoryEvidence
+	Result      string
+}
+
+// HistoryEvidence is what an invocation told its workflow.
+type HistoryEvidence struct {
+	Attempt int    `json:"attempt"`
+	Outcome string `json:"outcome"`
 }
 
 // Fault is something that was done to the world.

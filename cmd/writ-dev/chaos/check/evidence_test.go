@@ -51,7 +51,10 @@ func goodRun() Evidence {
 			SaysIntent: o.id(), SaysState: "completed", SaysOutcome: "applied",
 		})
 		e.Seen[id] = "digest"
-		e.Workflows = append(e.Workflows, Workflow{ID: "tool.execute/" + o.id(), Status: "Completed"})
+		e.Workflows = append(e.Workflows, Workflow{
+			ID: "tool.execute/" + o.id(), Status: "Completed", Result: "completed",
+			Invocations: 1, Evidence: []HistoryEvidence{{Attempt: 1, Outcome: "applied"}},
+		})
 		if tools[o.tool].endpoint != "" {
 			e.perform(o, "req", start.Add(time.Millisecond), "")
 		}
@@ -87,6 +90,11 @@ func (e *Evidence) asked(o order) *Asked { return &e.Asked[o.n-1] }
 // claim returns the first attempt of an order.
 func (e *Evidence) claim(o order) *Attempt { return &e.Attempts[o.n-1] }
 
+// found says what the first attempt of an order found, in its row and in its history.
+func (e *Evidence) found(o order, outcome string) {
+	e.claim(o).Outcome, e.Workflows[o.n-1].Evidence[0].Outcome = outcome, outcome
+}
+
 // request returns the first request of an order that goes to the provider.
 func (e *Evidence) request(o order) *Request {
 	for i := range e.Requests {
@@ -110,9 +118,8 @@ func (e *Evidence) unperformed(o order) {
 
 // parked leaves an order in doubt, with the given numbers of attempts and lookups.
 func (e *Evidence) parked(o order, attempts, lookups int) {
-	e.row(o).State = "in_doubt"
-	e.asked(o).Told = "in_doubt"
-	e.claim(o).Outcome = "unknown"
+	e.row(o).State, e.asked(o).Told, e.Workflows[o.n-1].Result = "in_doubt", "in_doubt", "in_doubt"
+	e.found(o, "unknown")
 	for number := 2; number <= attempts; number++ {
 		e.Attempts = append(e.Attempts, Attempt{IntentID: o.id(), Number: number, ClaimedAt: start, Outcome: "unknown"})
 	}
@@ -136,7 +143,8 @@ func (e *Evidence) withoutReceipt(o order) {
 
 // failed says that an order has failed.
 func (e *Evidence) failed(o order) {
-	e.row(o).State, e.asked(o).Told, e.claim(o).Outcome = "failed", "failed", "not_applied"
+	e.row(o).State, e.asked(o).Told, e.Workflows[o.n-1].Result = "failed", "failed", "failed"
+	e.found(o, "not_applied")
 	for i := range e.Receipts {
 		if e.Receipts[i].IntentID == o.id() {
 			e.Receipts[i].SaysState, e.Receipts[i].SaysOutcome = "failed", "not_applied"

@@ -225,6 +225,8 @@ func (j *judge) judgeWorkflows() {
 			j.violation(Contradiction, "", "the workflow %s has no row", w.ID)
 		case w.Running && row.State != "in_doubt":
 			j.violation(Contradiction, row.RequestKey, "its workflow still runs, and it is %s", row.State)
+		default:
+			j.judgeHistory(w, row)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestWhatMustNotBeIsFound(t *testing.T) {
 			[]string{Duplicate, Unclaimed},
 		},
 		"an opaque tool that was sent again while its outcome was open": {
-			func(e *Evidence) { e.claim(message).Outcome = "unknown"; e.claimAgain(message) },
+			func(e *Evidence) { e.found(message, "unknown"); e.claimAgain(message) },
 			[]string{Unclaimed},
 		},
 		"an effect that nobody asked for": {
@@ -156,6 +156,22 @@ func TestWhatMustNotBeIsFound(t *testing.T) {
 		},
 		"a workflow that goes on after the end": {
 			func(e *Evidence) { e.Workflows[0].Running = true },
+			[]string{Contradiction},
+		},
+		"an invocation that Temporal ran twice": {
+			func(e *Evidence) { e.Workflows[0].Repeated = 1 },
+			[]string{Unclaimed},
+		},
+		"a run that ended otherwise than its row": {
+			func(e *Evidence) { e.Workflows[0].Result = "failed" },
+			[]string{Contradiction},
+		},
+		"a history with an attempt that was never claimed": {
+			func(e *Evidence) { e.Workflows[0].Evidence = []HistoryEvidence{{Attempt: 2, Outcome: "not_applied"}} },
+			[]string{Unclaimed},
+		},
+		"an effect that only the history knows of": {
+			func(e *Evidence) { e.claim(capture).Outcome = "unknown" },
 			[]string{Contradiction},
 		},
 		"a workflow of no intent": {

@@ -26,6 +26,7 @@ func ReadWorkflows(ctx context.Context, temporal client.Client, namespace string
 		for _, w := range page.GetExecutions() {
 			all = append(all, Workflow{
 				ID:      w.GetExecution().GetWorkflowId(),
+				RunID:   w.GetExecution().GetRunId(),
 				Running: w.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
 				Status:  w.GetStatus().String(),
 			})
