@@ -15,7 +15,7 @@ const (
 	recoverers = 2
 	// DefaultRate is how many intents are asked for in a second: what two cores carry while
 	// Temporal is down for a good part of the time.
-	DefaultRate = 4.0
+	DefaultRate = 5.0
 	// stopPatience bounds the stop of what was started.
 	stopPatience = 2 * time.Minute
 )
@@ -26,7 +26,7 @@ type Options struct {
 	Seed uint64
 	// Length is how long faults happen and intents are asked for. The rest follows.
 	Length time.Duration
-	// Rate is how many intents are asked for in a second. Default: 4.
+	// Rate is how many intents are asked for in a second. Default: 5.
 	Rate float64
 	// Workers is how many worker processes run, beside two that only recover. Default: 3.
 	Workers int

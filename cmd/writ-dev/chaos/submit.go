@@ -15,7 +15,7 @@ import (
 
 const (
 	// callers bounds how many requests wait for an answer at once.
-	callers = 300
+	callers = 600
 	// answerPatience is how long a caller waits before it asks again.
 	answerPatience = 15 * time.Second
 	// callerPause is the time between two questions of a caller.
