@@ -31,6 +31,8 @@ type AfterRestored struct {
 	Trusted bool `json:"trusted_already"`
 	// Marked is how many open intents are taken for possibly sent.
 	Marked int `json:"marked"`
+	// Parked is how many enqueued requests wait for a person, because they may have run.
+	Parked int `json:"parked"`
 }
 
 // Timeline is a history of PostgreSQL. A standby that is promoted, a backup that is restored to a
@@ -53,6 +55,6 @@ func (r *Recovery) AfterRestore(ctx context.Context, what Restore, by Decider) (
 		return AfterRestored{}, err
 	}
 	done, err := r.store.AfterRestore(ctx, outbox.Restore(what), outbox.Decider(by))
-	return AfterRestored{Before: Timeline(done.Before), After: Timeline(done.After), Trusted: done.Trusted, Marked: done.Marked},
+	return AfterRestored{Before: Timeline(done.Before), After: Timeline(done.After), Trusted: done.Trusted, Marked: done.Marked, Parked: done.Parked},
 		undecided(ctx, outbox.Row{}, err)
 }

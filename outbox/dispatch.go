@@ -45,7 +45,7 @@ const (
 // are taken, from reading the whole backlog to find them.
 const takeDue = `
 	WITH RECURSIVE clock AS MATERIALIZED (
-		SELECT least(writ_now(), $3::timestamptz) AS due, writ_now() AS now),
+		SELECT least(writ_now(), $3::timestamptz) AS due, writ_now() AS now WHERE ` + restoredUntil + ` IS NULL),
 	leap (tenant, due_at) AS (
 		(SELECT tenant, due_at FROM enqueued WHERE due_at IS NOT NULL AND tenant > $1 ORDER BY tenant, due_at LIMIT 1)
 		UNION ALL
@@ -67,6 +67,9 @@ const takeDue = `
 // TakeDue takes requests that are due and puts off their due time, so that each is taken by one
 // of any number of dispatchers and taken again if that one dies. last is the tenant whose turn was
 // last; empty if nothing was taken.
+//
+// Nothing is taken while the database may have lost commits: what is due may have been an intent
+// there, and was sent.
 //
 // What it reads does not grow with the backlog: one entry of the index for each tenant, and then
 // the next requests of each.

@@ -94,6 +94,8 @@ type AfterRestored struct {
 	Trusted bool
 	// Marked is how many intents are open and may have been sent in what was lost.
 	Marked int
+	// Parked is how many enqueued requests, of which no intent is known, may have been one there.
+	Parked int
 }
 
 // AfterRestore marks every open intent as possibly sent, because a claim that was granted may be
@@ -105,7 +107,7 @@ type AfterRestored struct {
 // What it marks gets an attempt that is presumed, and the rule does the rest: a keyed intent is sent
 // again with its key if the provider remembers it since the intent was created, a reconcilable one
 // is looked up, an opaque one is parked in doubt. A read and a transactional effect, which is in the
-// database itself, need no mark.
+// database itself, need no mark. An enqueued request of which no intent is known is parked.
 func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterRestored, error) {
 	at, err := readTimelines(ctx, s.pool)
 	if err != nil {
@@ -122,6 +124,9 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 	}
 	if !r.NothingLost {
 		if done.Marked, err = s.presumeOpen(ctx, r.Before); err != nil {
+			return done, err
+		}
+		if done.Parked, err = s.parkRestored(ctx, r.Before); err != nil {
 			return done, err
 		}
 	}
@@ -168,6 +173,23 @@ func (s *Store) presumeOpen(ctx context.Context, before time.Time) (marked int, 
 		}
 		last = page[len(page)-1]
 	}
+}
+
+// parkRestored parks the enqueued requests that were due or waited when the backup was taken: each
+// may have become an intent in what was lost, and its class is not known before a worker has
+// authorized it. So a person says of each whether it runs.
+func (s *Store) parkRestored(ctx context.Context, before time.Time) (parked int, err error) {
+	const statement = `
+		UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = writ_now(), error_code = $2, error = $3
+		WHERE e.due_at IS NOT NULL AND ($1::timestamptz IS NULL OR e.created_at < $1)
+			AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id)`
+	err = s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, statement, orNull(before), string(intent.CodeOutboxRestored),
+			"PostgreSQL was restored or failed over, and this request may have been run in what it lost; look in the provider's books, then retry or drop it")
+		parked = int(tag.RowsAffected())
+		return err
+	})
+	return parked, err
 }
 
 // leaveDoubt are the classes whose effects a database that lost commits can know nothing of.

@@ -79,6 +79,9 @@ func DatabaseError(err error) error {
 	switch pg.Code {
 	case "42P01", "42883", "42703": // undefined table, function, column
 		return refused(intent.CodeMigrationRequired, "the schema of the outbox is missing or old; run `writ migrate up`", pg, err)
+	case "25006": // read-only transaction
+		return intent.Errorf(intent.CodeDatabaseUnavailable,
+			"PostgreSQL takes no writes, as a standby does not; connect to the primary, or wait until it is one; to ask again is safe, for an intent with the same request key: %w", err)
 	case "26000", "42P05": // no such prepared statement, or another one of that name
 		return refused(intent.CodeDatabaseRefused, losesPrepared, pg, err)
 	}

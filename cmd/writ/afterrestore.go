@@ -70,6 +70,7 @@ func (p *program) trustAgain(ctx context.Context, r *writ.Recovery, what writ.Re
 			return
 		}
 		fmt.Fprintf(w, "marked as possibly sent: %d\n", done.Marked)
+		fmt.Fprintf(w, "enqueued requests that are parked until somebody says whether they run: %d\n", done.Parked)
 		fmt.Fprintf(w, "the outbox is trusted in %s; before, it was in %s; what waited goes on\n", timelineText(done.After), timelineText(done.Before))
 	})
 }
