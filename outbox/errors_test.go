@@ -19,6 +19,7 @@ func TestAnErrorOfTheDatabaseSaysWhetherTheStatementMayBeRepeated(t *testing.T) 
 	}{
 		"a lost connection":       {errors.New("broken pipe"), intent.CodeDatabaseUnavailable, true},
 		"a serialization failure": {&pgconn.PgError{Code: "40001"}, intent.CodeDatabaseUnavailable, true},
+		"a standby":               {&pgconn.PgError{Code: "25006"}, intent.CodeDatabaseUnavailable, true},
 		"too many connections":    {&pgconn.PgError{Code: "53300"}, intent.CodeDatabaseUnavailable, true},
 		"a shutdown":              {&pgconn.PgError{Code: "57P01"}, intent.CodeDatabaseUnavailable, true},
 		"a wrong password":        {&pgconn.PgError{Code: "28P01"}, intent.CodeDatabaseDenied, false},
