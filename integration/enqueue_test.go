@@ -66,9 +66,11 @@ func TestEveryEnqueuedRequestHasItsEffectOnceWhateverDiesOnTheWay(t *testing.T) 
 	n := backlogSize(t)
 	w := newWorld(t)
 	w.enqueue(t, 0, n)
-	worker, recovery := w.startWorkerWith(t, nil), w.startRecovery(t)
+	// Other tests use the same Temporal, and have to get their turn.
+	flags := []string{"--dispatch-at-once", "10"}
+	worker, recovery := w.startWorkerWith(t, flags), w.startRecovery(t, flags...)
 	memory := []*resident{{of: worker, what: "a worker"}, {of: recovery, what: "writ recover"}}
-	doomed := []*process{w.startRecovery(t), w.startWorkerWith(t, nil)}
+	doomed := []*process{w.startRecovery(t, flags...), w.startWorkerWith(t, flags)}
 	begun, deadline := time.Now(), time.Now().Add(drainPatience*time.Duration(1+n/5000))
 	for killed := 0; ; {
 		var left, done int

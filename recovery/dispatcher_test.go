@@ -431,3 +431,32 @@ func TestARequestThatWasRunDirectlyMeanwhileIsForgottenWithoutAStart(t *testing.
 		t.Errorf("%v, left: %q, started %d times", codes, b.state(t), e.times("order-0"))
 	}
 }
+
+func TestAQueueWithoutAWorkerIsLeftAloneAndTheRestFlow(t *testing.T) {
+	t.Parallel()
+	b, e := newBacklog(t)
+	nobodys := outbox.Spec{Name: "letters.print", Digest: intent.SpecDigest([]byte(`{}`)), JSON: []byte(`{}`), TaskQueue: "empty"}
+	if err := b.store.PublishSpecs(t.Context(), []outbox.Spec{nobodys}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		b.enqueue(t, "acme", fmt.Sprintf("letter-%d", i), "letters.print", `{}`)
+	}
+	b.enqueueMany(t, 5)
+	e.accept = func(ctx context.Context, in activities.Input) (workflows.Accepted, error) {
+		if in.Request.Tool == "letters.print" {
+			return workflows.Accepted{}, context.DeadlineExceeded
+		}
+		return e.commit(ctx, in)
+	}
+	codes := dispatch(t, dispatcher(b, e, 10))
+	var waiting int
+	const query = `SELECT count(*) FROM enqueued WHERE error_code = 'not_yet_known' AND tries = 1 AND parked_at IS NULL AND dispatched_at IS NULL`
+	if err := b.pool.QueryRow(t.Context(), query).Scan(&waiting); err != nil || waiting != 60 || len(codes) != 60 {
+		t.Errorf("%d of 60 wait for a worker, %d are reported, %v", waiting, len(codes), err)
+	}
+	// Only those are handed over that were taken before the first one found nobody.
+	if e.queues["empty"] > 10 || b.intents(t) != 5 {
+		t.Errorf("%d were handed to a queue without a worker, %d of 5 others are intents", e.queues["empty"], b.intents(t))
+	}
+}
