@@ -134,7 +134,7 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 			if err = c.notStarted(ctx, p, try, err); err == nil {
 				continue
 			}
-			return outbox.Row{}, err
+			return c.stopped(ctx, p, err)
 		}
 		var result workflows.Result
 		err = run.Get(ctx, &result)
@@ -143,12 +143,25 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 			c.unstage(ctx, p)
 			return outbox.Row{}, result.Rejection.Error()
 		case err != nil && !interrupted(err):
-			return outbox.Row{}, c.unanswered(ctx, p, err)
+			return c.stopped(ctx, p, c.unanswered(ctx, p, err))
 		}
 		// Read the row: the run may have been another request's with the same key, and
 		// rejected as such, and only the row says that the intent ended.
 	}
 	return outbox.Row{}, c.unanswered(ctx, p, errNoEnd)
+}
+
+// stopped returns the row if it has ended or is parked although Temporal did not say so, and cause
+// if not, or if the caller stopped waiting.
+func (c *Client) stopped(ctx context.Context, p prepared, cause error) (outbox.Row, error) {
+	if gaveUp(ctx) {
+		return outbox.Row{}, cause
+	}
+	row, err := c.store.Load(ctx, p.id)
+	if err != nil || p.request.SameAs(row) != nil || row.Next().Kind != intent.Stop {
+		return outbox.Row{}, cause
+	}
+	return row, nil
 }
 
 // interrupted reports whether a run ended because somebody stopped it, and not because

@@ -312,6 +312,20 @@ func TestAnAnswerThatTemporalDoesNotGiveIsUnknown(t *testing.T) {
 	}
 }
 
+func TestAnEndThatTemporalDoesNotTellIsToldFromTheRow(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	e.temporal.runs = []func() (workflows.Result, error){func() (workflows.Result, error) {
+		e.accept(t, capture)
+		e.complete(t, capture)
+		return workflows.Result{}, errors.New("context deadline exceeded")
+	}}
+	done, err := e.Execute(t.Context(), capture)
+	if err != nil || done.Intent.State != intent.Completed || done.Receipt == nil {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
 func TestAnIntentIsShownWithWhatHappensNext(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
