@@ -61,13 +61,12 @@ func (w *world) startRecovery(t testing.TB, flags ...string) *process {
 }
 
 // A dispatcher and a worker that dispatches are killed on the way, with requests in their hands.
+// It keeps the machine busy for minutes, so it runs beside no other test.
 func TestEveryEnqueuedRequestHasItsEffectOnceWhateverDiesOnTheWay(t *testing.T) {
-	t.Parallel()
 	n := backlogSize(t)
 	w := newWorld(t)
 	w.enqueue(t, 0, n)
-	// Other tests use the same Temporal, and have to get their turn.
-	flags := []string{"--dispatch-at-once", "10"}
+	flags := []string{"--dispatch-at-once", "30"} // as many as two cores carry well
 	worker, recovery := w.startWorkerWith(t, flags), w.startRecovery(t, flags...)
 	memory := []*resident{{of: worker, what: "a worker"}, {of: recovery, what: "writ recover"}}
 	doomed := []*process{w.startRecovery(t, flags...), w.startWorkerWith(t, flags)}
