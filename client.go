@@ -151,10 +151,10 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 	return outbox.Row{}, c.unanswered(ctx, p, errNoEnd)
 }
 
-// stopped returns the row if it has ended or is parked although Temporal did not say so, and cause
-// if not, or if the caller stopped waiting.
+// stopped returns the row if it has ended or is parked and Temporal only did not answer. Else it
+// returns cause, as it does if the caller stopped waiting.
 func (c *Client) stopped(ctx context.Context, p prepared, cause error) (outbox.Row, error) {
-	if gaveUp(ctx) {
+	if intent.CodeOf(cause) != intent.CodeTemporalUnavailable || gaveUp(ctx) {
 		return outbox.Row{}, cause
 	}
 	row, err := c.store.Load(ctx, p.id)
