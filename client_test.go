@@ -105,8 +105,8 @@ func newEngineOver(t *testing.T, url string, change ...func(*tools.Spec)) engine
 	return e
 }
 
-// accept commits the row of the request, as a workflow would.
-func (e engine) accept(t *testing.T, r Request) activities.Progress {
+// persist authorizes the request and commits its row, as a workflow would.
+func (e engine) persist(t *testing.T, r Request) (activities.Progress, error) {
 	t.Helper()
 	p, err := r.prepare(false, intent.MaxPayload)
 	if err != nil {
@@ -117,6 +117,13 @@ func (e engine) accept(t *testing.T, r Request) activities.Progress {
 	if err == nil {
 		progress, err = e.steps.Persist(t.Context(), activities.PersistInput{Input: in, Decision: progress.Decision})
 	}
+	return progress, err
+}
+
+// accept is persist for a request that is accepted.
+func (e engine) accept(t *testing.T, r Request) activities.Progress {
+	t.Helper()
+	progress, err := e.persist(t, r)
 	if err != nil || progress.State != intent.Recorded {
 		t.Fatalf("%+v, %v", progress, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/trace"
 
-	"writ/activities"
 	"writ/intent"
 	"writ/telemetry"
 	"writ/workflows"
@@ -228,15 +227,7 @@ func TestAnotherActionUnderAnEnqueuedKeyIsAConflictBeforeAnythingStarts(t *testi
 		t.Error("a workflow was started")
 	}
 	// Whoever starts a workflow past the client is told the same by the worker.
-	p, err := other.prepare(false, intent.MaxPayload)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := p.input(t.Context())
-	progress, err := e.steps.Authorize(t.Context(), in)
-	if err == nil {
-		progress, err = e.steps.Persist(t.Context(), activities.PersistInput{Input: in, Decision: progress.Decision})
-	}
+	progress, err := e.persist(t, other)
 	if err != nil || progress.Rejection == nil || progress.Rejection.Code != intent.CodeIdempotencyConflict {
 		t.Errorf("%+v, %v", progress, err)
 	}

@@ -1,8 +1,6 @@
 package writ
 
 import (
-	"os"
-
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
@@ -10,28 +8,15 @@ import (
 	"writ/intent"
 )
 
-// The variables that give the payload keys; at most one of them.
-const (
-	payloadKeysVariable     = "WRIT_PAYLOAD_KEYS"
-	payloadKeysFileVariable = "WRIT_PAYLOAD_KEYS_FILE"
-)
+// payloadKeysVariable gives the payload keys.
+const payloadKeysVariable = "WRIT_PAYLOAD_KEYS"
 
 // payloadKeysFromEnvironment reads the keys, or none if no variable is set. Its errors show
 // nothing of what the variable or the file holds.
 func payloadKeysFromEnvironment() (codec.Keys, error) {
-	text, file := os.Getenv(payloadKeysVariable), os.Getenv(payloadKeysFileVariable)
-	source := payloadKeysVariable
-	switch {
-	case text == "" && file == "":
-		return codec.Keys{}, nil
-	case text != "" && file != "":
-		return codec.Keys{}, intent.Errorf(intent.CodeInvalidConfig, "%s and %s are both set; keep one of them", payloadKeysVariable, payloadKeysFileVariable)
-	case file != "":
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return codec.Keys{}, intent.Errorf(intent.CodeInvalidConfig, "%s cannot be read: %w", payloadKeysFileVariable, err)
-		}
-		text, source = string(content), payloadKeysFileVariable
+	text, source, err := codec.Setting(payloadKeysVariable)
+	if err != nil || text == "" && source == payloadKeysVariable {
+		return codec.Keys{}, err
 	}
 	keys, err := codec.ParseKeys(text)
 	if err != nil {

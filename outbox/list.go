@@ -77,8 +77,8 @@ func (s *Store) span(ctx context.Context, f Filter) (span, error) {
 	if !f.Since.relative() && !f.Until.relative() {
 		return sp, nil
 	}
-	var now time.Time
-	if err := s.pool.QueryRow(ctx, `SELECT writ_now()`).Scan(&now); err != nil {
+	now, err := s.Now(ctx)
+	if err != nil {
 		return sp, err
 	}
 	if f.Since.relative() {

@@ -20,16 +20,14 @@ func (s *Store) SpecFor(ctx context.Context, key intent.RequestKey, action inten
 	const query = `
 		SELECT e.salt, e.fingerprint, e.dropped_at, coalesce(e.decided_by, ''), t.name, t.digest, t.spec, t.task_queue, t.published_at
 		FROM (SELECT) AS always
-		LEFT JOIN enqueued e ON e.id = $1
-		LEFT JOIN LATERAL (
-			SELECT name, digest, spec, task_queue, published_at
-			FROM tool_specs WHERE name = $2 ORDER BY published_at DESC, digest LIMIT 1) t ON true`
+		LEFT JOIN enqueued e ON e.id = $2
+		LEFT JOIN LATERAL (` + specInForce + `) t ON true`
 	id := intent.IntentID(action.Tenant, key)
 	var r reservation
 	var name, queue *string
 	var digest, spec []byte
 	var published *time.Time
-	err := s.pool.QueryRow(ctx, query, id[:], action.Tool).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &name, &digest, &spec, &queue, &published)
+	err := s.pool.QueryRow(ctx, query, action.Tool, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &name, &digest, &spec, &queue, &published)
 	if err != nil {
 		return Spec{}, DatabaseError(err)
 	}

@@ -21,7 +21,7 @@ const currentTimeline = `
 // restoredUntil is the time before which nothing may be sent because the outbox is in another
 // history than the one it is trusted in; NULL: it is trusted. Like a person's hold it has no end,
 // so whoever waits for it looks again after a minute. Nothing can be sent from a standby anyway.
-// It is asked once a statement and costs a few microseconds: the control file is read.
+// It is asked once a statement, and reads the control file.
 const restoredUntil = `
 	CASE WHEN (
 		SELECT now.timeline IS NULL OR (t.system_identifier, t.timeline) = (now.system_identifier, now.timeline)

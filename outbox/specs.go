@@ -49,13 +49,15 @@ func (s *Store) Specs(ctx context.Context) ([]Spec, error) {
 	return specs, DatabaseError(err)
 }
 
+// specInForce reads the tool that was published last under the name $1.
+const specInForce = `
+	SELECT name, digest, spec, task_queue, published_at
+	FROM tool_specs WHERE name = $1 ORDER BY published_at DESC, digest LIMIT 1`
+
 // Spec returns the tool in force of exactly that name, or an error with code
 // unknown_tool.
 func (s *Store) Spec(ctx context.Context, name string) (Spec, error) {
-	const query = `
-		SELECT name, digest, spec, task_queue, published_at
-		FROM tool_specs WHERE name = $1 ORDER BY published_at DESC, digest LIMIT 1`
-	rows, err := s.pool.Query(ctx, query, name)
+	rows, err := s.pool.Query(ctx, specInForce, name)
 	if err != nil {
 		return Spec{}, DatabaseError(err)
 	}

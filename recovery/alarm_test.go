@@ -8,20 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"writ/internal/pgtest"
-	"writ/outbox"
 	"writ/recovery"
 	"writ/workflows"
 )
 
 func TestAnIntentThatMakesNoProgressIsSaidOnceByWhoeverTakesIt(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Schema(t)
-	if err := outbox.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	pool, _ := pgtest.Pool(t, url)
-	store := outbox.New(pool)
+	store, pool := newOutbox(t)
 	p := proposal("order-4711")
 	if _, err := store.Insert(t.Context(), p); err != nil {
 		t.Fatal(err)

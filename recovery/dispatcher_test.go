@@ -18,7 +18,6 @@ import (
 
 	"writ/activities"
 	"writ/intent"
-	"writ/internal/pgtest"
 	"writ/outbox"
 	"writ/recovery"
 	"writ/workflows"
@@ -103,12 +102,8 @@ type backlog struct {
 
 func newBacklog(t *testing.T) (backlog, *engine) {
 	t.Helper()
-	url := pgtest.Schema(t)
-	if err := outbox.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	pool, _ := pgtest.Pool(t, url)
-	b := backlog{pool: pool, store: outbox.New(pool)}
+	store, pool := newOutbox(t)
+	b := backlog{pool: pool, store: store}
 	spec := outbox.Spec{Name: "payments.capture", Digest: intent.SpecDigest([]byte(`{}`)), JSON: []byte(`{}`), TaskQueue: "canary"}
 	if err := b.store.PublishSpecs(t.Context(), []outbox.Spec{spec}); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
@@ -57,15 +58,21 @@ func proposal(requestKey string) outbox.Proposal {
 		Rules: intent.Rules{Class: intent.Keyed, Timeout: time.Second, MaxAttempts: 1}, Traceparent: "00-caller"}
 }
 
-// overdue returns an outbox with n intents whose workflows are lost.
-func overdue(t *testing.T, n int) (*outbox.Store, []outbox.Proposal) {
+// newOutbox returns a fresh outbox and the pool that it works on.
+func newOutbox(t *testing.T) (*outbox.Store, *pgxpool.Pool) {
 	t.Helper()
 	url := pgtest.Schema(t)
 	if err := outbox.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	pool, _ := pgtest.Pool(t, url)
-	store := outbox.New(pool)
+	return outbox.New(pool), pool
+}
+
+// overdue returns an outbox with n intents whose workflows are lost.
+func overdue(t *testing.T, n int) (*outbox.Store, []outbox.Proposal) {
+	t.Helper()
+	store, pool := newOutbox(t)
 	var proposals []outbox.Proposal
 	for i := range n {
 		p := proposal(fmt.Sprintf("order-%d", i))

@@ -9,19 +9,13 @@ import (
 	"github.com/google/uuid"
 
 	"writ/intent"
-	"writ/internal/pgtest"
 	"writ/outbox"
 	"writ/recovery"
 )
 
 func TestTidyingDropsEveryExpiredMarkOfTheGuardAndNoOther(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Schema(t)
-	if err := outbox.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	pool, _ := pgtest.Pool(t, url)
-	store := outbox.New(pool)
+	store, pool := newOutbox(t)
 	ahead := func(interval string) {
 		t.Helper()
 		_, err := pool.Exec(t.Context(), fmt.Sprintf(`CREATE OR REPLACE FUNCTION writ_now() RETURNS timestamptz LANGUAGE sql VOLATILE
@@ -72,12 +66,7 @@ func TestTidyingDropsEveryExpiredMarkOfTheGuardAndNoOther(t *testing.T) {
 
 func TestAnIntentWhoseWaitForAPersonEndedIsStartedAndNotBefore(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Schema(t)
-	if err := outbox.Migrate(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	pool, _ := pgtest.Pool(t, url)
-	store := outbox.New(pool)
+	store, pool := newOutbox(t)
 	key := intent.MintedRequestKey(uuid.New())
 	p := outbox.Proposal{Tenant: "acme", RequestKey: key, Principal: "till-7", Tool: "payments.capture", TaskQueue: "canary",
 		Payload: []byte(`{}`), EffectContext: []byte(`{}`), Decision: []byte(`{}`), IdempotencyKey: intent.DeriveKey("acme", "payments.capture", key, 1),

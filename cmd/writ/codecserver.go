@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -17,10 +16,10 @@ import (
 	"writ/intent"
 )
 
-// The variables that give the tokens of the codec endpoint; at most one of them.
+// The variables that give the tokens of the codec endpoint; at most one of them, see codec.Setting.
 const (
 	codecTokensVariable     = "WRIT_CODEC_TOKENS"
-	codecTokensFileVariable = "WRIT_CODEC_TOKENS_FILE"
+	codecTokensFileVariable = codecTokensVariable + "_FILE"
 )
 
 // codecFlags are the flags of writ codec-server.
@@ -87,18 +86,8 @@ func (p *program) serveCodec(ctx context.Context, f codecFlags) error {
 
 // codecTokens reads the tokens, or none if no variable is set.
 func codecTokens() ([]string, error) {
-	text, file := os.Getenv(codecTokensVariable), os.Getenv(codecTokensFileVariable)
-	switch {
-	case text != "" && file != "":
-		return nil, intent.Errorf(intent.CodeInvalidConfig, "%s and %s are both set; keep one of them", codecTokensVariable, codecTokensFileVariable)
-	case file != "":
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, intent.Errorf(intent.CodeInvalidConfig, "%s cannot be read: %w", codecTokensFileVariable, err)
-		}
-		text = string(content)
-	}
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' || r == ' ' }), nil
+	text, _, err := codec.Setting(codecTokensVariable)
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' || r == ' ' }), err
 }
 
 // loopback reports whether an address can be reached from this machine only.
