@@ -15,7 +15,8 @@ type RecoveryConfig struct {
 	Config
 	// Every is how often [Recovery.Run] looks for intents that stopped. Default: 5 s.
 	Every time.Duration
-	// DispatchEvery is how often [Recovery.Run] looks for requests that were enqueued. Default: 1 s.
+	// DispatchEvery is how often [Recovery.Run] looks for requests that were enqueued, beside every
+	// [Wake], for which it listens on one more connection. Default: 1 s.
 	DispatchEvery time.Duration
 	// DispatchAtOnce is the one of [WorkerConfig].
 	DispatchAtOnce int

@@ -35,8 +35,9 @@ type WorkerConfig struct {
 	// RecoverEvery is how often the worker looks for intents that stopped. Default: 5 s.
 	// Negative: never; then another worker must.
 	RecoverEvery time.Duration
-	// DispatchEvery is how often the worker looks for requests that were enqueued. Default: 1 s.
-	// Negative: never; then another worker must.
+	// DispatchEvery is how often the worker looks for requests that were enqueued, beside every
+	// [Wake], for which it listens on one more connection. Default: 1 s. Negative: never; then
+	// another worker must.
 	DispatchEvery time.Duration
 	// DispatchAtOnce bounds how many enqueued requests are worked on at the same time: no more are
 	// started while the intents of so many, whoever started them, have neither ended nor come to

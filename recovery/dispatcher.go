@@ -57,11 +57,13 @@ func (d *Dispatcher) Needs(ready func(context.Context) error) *Dispatcher {
 	return d
 }
 
-// Run dispatches what is due, at once and at every interval, until ctx ends. What fails is logged
-// and tried again.
+// Run dispatches what is due, at once, at every interval and after every [outbox.Wake], until ctx ends. It
+// listens for those on a connection of its own. What fails is logged and tried again.
 func (d *Dispatcher) Run(ctx context.Context, interval time.Duration) {
 	r := newRound(d, nil)
 	defer r.running.Wait()
+	woken := make(chan struct{}, 1)
+	r.running.Go(func() { d.listen(ctx, woken) })
 	pause, before, said := firstSettlePause, 0, false
 	for ctx.Err() == nil {
 		took, underWay, err := r.turn(ctx)
@@ -79,12 +81,11 @@ func (d *Dispatcher) Run(ctx context.Context, interval time.Duration) {
 			pause = min(2*pause, interval)
 		}
 		before, said = underWay, err != nil
-		if took > 0 {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
+		switch {
+		case err != nil:
+			rest(ctx, pause, nil) // what failed is not mended by a wake-up, which waits
+		case took == 0:
+			rest(ctx, pause, woken)
 		}
 	}
 }
