@@ -42,7 +42,8 @@ type WorkerConfig struct {
 	// DispatchAtOnce bounds how many enqueued requests are worked on at the same time: no more are
 	// started while the intents of so many, whoever started them, have neither ended nor come to
 	// rest. At rest is what waits for a person, a hold, or longer than a minute for its next
-	// attempt. Each further dispatcher may exceed it by 25. Default: 100.
+	// attempt. A tenant that has none at work may have one started all the same, until there are
+	// twice as many. Each further dispatcher may exceed it by 25. Default: 100.
 	DispatchAtOnce int
 	// StartWithin is how long Run waits for PostgreSQL and Temporal when it starts; what is missing
 	// is logged. Default: until they answer. Negative: not at all.

@@ -34,14 +34,15 @@ type Dispatcher struct {
 	store    *outbox.Store
 	temporal client.Client
 	log      *slog.Logger
-	// atOnce bounds the requests whose intents neither rest nor are put off, over all dispatchers.
+	// atOnce bounds the requests whose intents neither rest nor are put off, over all dispatchers;
+	// as many again may be the only ones of their tenants.
 	atOnce int
 	// ready is asked at the start and whenever Temporal did not answer; nil if nothing has to be.
 	ready func(context.Context) error
 }
 
 // NewDispatcher returns a dispatcher that starts no more while the intents of atOnce enqueued
-// requests are at work; 0: [DefaultDispatchAtOnce].
+// requests are at work, but for tenants that have none, up to twice as many; 0: [DefaultDispatchAtOnce].
 func NewDispatcher(store *outbox.Store, temporal client.Client, log *slog.Logger, atOnce int) *Dispatcher {
 	if atOnce == 0 {
 		atOnce = DefaultDispatchAtOnce
@@ -144,14 +145,15 @@ func (r *round) turn(ctx context.Context) (took, underWay int, err error) {
 	if underWay, err = r.store.Settle(ctx); err != nil {
 		return 0, 0, fmt.Errorf("settle dispatched requests: %w", err)
 	}
-	room := min(r.atOnce-underWay, dispatchBatch)
-	if room <= 0 {
+	room, beyond := r.room(underWay)
+	if room+beyond == 0 {
 		return 0, underWay, nil
 	}
-	due, err := r.take(ctx, room)
+	due, last, err := r.store.TakeDue(ctx, outbox.Take{After: r.after, Limit: room, Beyond: beyond, Until: r.until})
 	if err != nil {
 		return 0, underWay, fmt.Errorf("take enqueued requests: %w", err)
 	}
+	r.after = last
 	found := map[string]hosted{}
 	for _, one := range due {
 		h, known := found[one.Action.Tool]
@@ -166,15 +168,12 @@ func (r *round) turn(ctx context.Context) (took, underWay int, err error) {
 	return len(due), underWay, nil
 }
 
-// take goes on behind the tenant whose turn was last, and begins again with the first one.
-func (r *round) take(ctx context.Context, room int) (due []outbox.Due, err error) {
-	for {
-		from := r.after
-		due, r.after, err = r.store.TakeDue(ctx, outbox.Take{After: from, Limit: room, Until: r.until})
-		if err != nil || len(due) > 0 || from == "" {
-			return due, err
-		}
-	}
+// room is for how many requests there is room, and for how many more beyond it that are the first of
+// their tenants. So nobody's slow intents keep another tenant from its next one, and as many
+// tenants would have to be at work as the bound allows requests before one waits for them.
+func (d *Dispatcher) room(underWay int) (room, beyond int) {
+	room = max(0, min(d.atOnce-underWay, dispatchBatch))
+	return room, max(0, min(2*d.atOnce-underWay, dispatchBatch)-room)
 }
 
 // hosted is where the workers of a tool poll, or why that is not known.

@@ -343,6 +343,37 @@ func TestNoMoreWorkIsUnderWayThanTheBoundAllows(t *testing.T) {
 	}
 }
 
+func TestATenantWhoseIntentsFillTheBoundDoesNotHoldUpAnothersNextOne(t *testing.T) {
+	t.Parallel()
+	b, e := newBacklog(t)
+	e.rests = false
+	b.enqueueMany(t, 40)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		dispatcher(b, e, 30).Run(ctx, 10*time.Millisecond)
+	}()
+	defer func() { cancel(); <-done }()
+	await(t, "the bound is full", func() bool { return b.intents(t) == 30 })
+	tenants := []string{"globex", "initech", "umbrella"}
+	for _, tenant := range tenants {
+		b.enqueue(t, tenant, tenant+"-1", "payments.capture", `{}`)
+		b.enqueue(t, tenant, tenant+"-2", "payments.capture", `{}`)
+	}
+	await(t, "each tenant has its first one", func() bool { return b.intents(t) == 33 })
+	for _, tenant := range tenants {
+		if e.times(tenant+"-1")+e.times(tenant+"-2") != 1 {
+			t.Errorf("of %s %d and %d are started, want one", tenant, e.times(tenant+"-1"), e.times(tenant+"-2"))
+		}
+	}
+	_, err := b.pool.Exec(t.Context(), `UPDATE intents SET state = 'cancelled', ended_at = now(), due_at = NULL, version = version + 1 WHERE tenant = 'acme'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "all are started when there is room", func() bool { return b.intents(t) == 46 })
+}
+
 // await polls until the condition holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
