@@ -94,7 +94,8 @@ type AfterRestored struct {
 	Trusted bool
 	// Marked is how many intents are open and may have been sent in what was lost.
 	Marked int
-	// Parked is how many enqueued requests, of which no intent is known, may have been one there.
+	// Parked is how many enqueued requests, of which no intent is known, may have been one there,
+	// and wait for a person since now.
 	Parked int
 }
 
@@ -102,7 +103,8 @@ type AfterRestored struct {
 // lost with its commit, and then trusts the history that PostgreSQL is in, so that claims are
 // granted again. It does so in many transactions, and trusts only at the end: it may be
 // interrupted, and called again. In a history that is trusted it does nothing unless
-// SameTimeline is set; then it stops all claims first.
+// SameTimeline is set; then it stops all claims first. A standby is in no history of its own: the
+// error has code database_unavailable.
 //
 // What it marks gets an attempt that is presumed, and the rule does the rest: a keyed intent is sent
 // again with its key if the provider remembers it since the intent was created, a reconcilable one
@@ -112,6 +114,10 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 	at, err := readTimelines(ctx, s.pool)
 	if err != nil {
 		return AfterRestored{}, DatabaseError(err)
+	}
+	if at.Current.Number == 0 {
+		return AfterRestored{}, intent.Errorf(intent.CodeDatabaseUnavailable,
+			"PostgreSQL is a standby still, so nothing was marked; promote it, or connect to the primary, and give this again")
 	}
 	done := AfterRestored{Before: at.Trusted, After: at.Trusted}
 	if !at.Restored() {
@@ -175,13 +181,16 @@ func (s *Store) presumeOpen(ctx context.Context, before time.Time) (marked int, 
 	}
 }
 
-// parkRestored parks the enqueued requests that were due or waited when the backup was taken: each
-// may have become an intent in what was lost, and its class is not known before a worker has
-// authorized it. So a person says of each whether it runs.
+// parkRestored parks the enqueued requests that were there when the backup was taken: each may
+// have become an intent in what was lost, and its class is not known before a worker has
+// authorized it. So a person says of each whether it runs. One that was parked may have been
+// retried there, and says so from now on, with what it was parked for before. What was dropped
+// never ran.
 func (s *Store) parkRestored(ctx context.Context, before time.Time) (parked int, err error) {
 	const statement = `
-		UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = writ_now(), error_code = $2, error = $3
-		WHERE e.due_at IS NOT NULL AND ($1::timestamptz IS NULL OR e.created_at < $1)
+		UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = coalesce(e.parked_at, writ_now()), error_code = $2,
+			error = $3 || CASE WHEN e.parked_at IS NULL THEN '' ELSE '; it was parked for ' || e.error_code || ': ' || e.error END
+		WHERE e.dropped_at IS NULL AND (e.due_at IS NOT NULL OR e.error_code <> $2) AND ($1::timestamptz IS NULL OR e.created_at < $1)
 			AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id)`
 	err = s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statement, orNull(before), string(intent.CodeOutboxRestored),
