@@ -36,6 +36,22 @@ func cluster(t *testing.T, folder string) (b bundle, stop func()) {
 	return b, stop
 }
 
+// migratedCluster starts PostgreSQL on a new data folder, migrated, and names a folder beside it for
+// a copy.
+func migratedCluster(t *testing.T) (b bundle, stop func(), folder, backup string) {
+	t.Helper()
+	home := t.TempDir()
+	if err := os.Chmod(filepath.Dir(home), 0o711); err != nil { // PostgreSQL may run as another user
+		t.Fatal(err)
+	}
+	folder, backup = filepath.Join(home, "primary"), filepath.Join(home, "backup")
+	b, stop = cluster(t, folder)
+	if err := outbox.Migrate(t.Context(), b.url); err != nil {
+		t.Fatal(err)
+	}
+	return b, stop, folder, backup
+}
+
 // backUp copies the data folder of a cluster that does not run.
 func backUp(t *testing.T, folder, backup string) {
 	t.Helper()
@@ -70,15 +86,7 @@ func recoverAs(t *testing.T, backup, signal string) {
 // The claims are made, and the backup that is restored is older than they are.
 func TestABackupThatIsRestoredGrantsNothingBeforeAnOperatorHasSaidWhatMayBeLost(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	if err := os.Chmod(filepath.Dir(home), 0o711); err != nil { // PostgreSQL may run as another user
-		t.Fatal(err)
-	}
-	folder, backup := filepath.Join(home, "primary"), filepath.Join(home, "backup")
-	b, stop := cluster(t, folder)
-	if err := outbox.Migrate(t.Context(), b.url); err != nil {
-		t.Fatal(err)
-	}
+	b, stop, folder, backup := migratedCluster(t)
 	keyedRow, opaqueRow := b.insert(t, propose("keyed", keyed())), b.insert(t, propose("opaque", opaque()))
 	if err := b.enqueue(t, enqueued(`{}`), true); err != nil {
 		t.Fatal(err)
@@ -129,19 +137,11 @@ func TestABackupThatIsRestoredGrantsNothingBeforeAnOperatorHasSaidWhatMayBeLost(
 // Whoever is too early would else be told that the outbox is trusted, and promote the standby then.
 func TestAStandbyIsNotTrustedBeforeItIsPromoted(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	if err := os.Chmod(filepath.Dir(home), 0o711); err != nil { // PostgreSQL may run as another user
-		t.Fatal(err)
-	}
-	folder, copied := filepath.Join(home, "primary"), filepath.Join(home, "standby")
-	b, stop := cluster(t, folder)
-	if err := outbox.Migrate(t.Context(), b.url); err != nil {
-		t.Fatal(err)
-	}
+	_, stop, folder, copied := migratedCluster(t)
 	stop()
 	backUp(t, folder, copied)
 	recoverAs(t, copied, "standby.signal")
-	b, _ = cluster(t, copied)
+	b, _ := cluster(t, copied)
 	for _, what := range []outbox.Restore{{}, {NothingLost: true}, {SameTimeline: true}} {
 		done, err := b.AfterRestore(t.Context(), what, ada)
 		if intent.CodeOf(err) != intent.CodeDatabaseUnavailable || !strings.Contains(err.Error(), "promote it") || done.Trusted {
