@@ -35,9 +35,11 @@ type Enqueued struct {
 // nothing; a [Worker] or a [Recovery] starts the intent after the commit, within its
 // DispatchEvery, or at once after a [Wake]. The transaction's search path has to name Writ's schema.
 //
-// The transaction goes on, and can be committed, whatever is returned. The same request key
-// again writes nothing if it is the same action, also where its intent has ended. The errors
-// that are answers, beside those of [Request.Check]:
+// The transaction goes on, and can be committed, whatever is returned, unless ctx ends or the
+// connection is lost meanwhile: then it is not known whether the request was written, and the
+// transaction has to be rolled back and run again. The same request key again writes nothing if it
+// is the same action, also where its intent has ended. The errors that are answers, beside those of
+// [Request.Check]:
 //
 //   - idempotency_conflict: the key names another action.
 //   - dropped: a person dropped the request with this key.
