@@ -2,7 +2,9 @@ package writ
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -199,6 +201,34 @@ func TestATransactionThatTakesNothingIsNotMistakenForADefect(t *testing.T) {
 		}
 	}
 	e.wantRows(t, "enqueued", 0)
+}
+
+func TestNoTransactionAtAllIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := Enqueue(t.Context(), nil, capture, EnqueueOptions{}); intent.CodeOf(err) != intent.CodeTransactionUnusable {
+		t.Error(err)
+	}
+}
+
+func TestATimeThatHasPassedIsNowHoweverLongAgoItWas(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	for _, year := range []int{-1_000_000, -5000, -1, 0, 1, 1500, 1970, 2020} {
+		r := capture
+		r.RequestKey = fmt.Sprint("year", year)
+		enqueued := e.enqueued(t, r, EnqueueOptions{NotBefore: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)})
+		shown, err := e.Get(t.Context(), enqueued.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := json.Marshal(shown); err != nil {
+			t.Errorf("year %d: %v", year, err)
+		}
+		var due bool
+		if err := e.pool.QueryRow(t.Context(), `SELECT due_at <= writ_now() FROM enqueued WHERE id = $1`, enqueued.ID[:]).Scan(&due); err != nil || !due {
+			t.Errorf("year %d: it is not due, %v", year, err)
+		}
+	}
 }
 
 // ignored is the error of a statement that has to fail.

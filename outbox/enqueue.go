@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,13 +30,32 @@ type Enqueued struct {
 // dropped for one that a person took back, transaction_conflict if tx has to be run again, and
 // transaction_unusable.
 func Enqueue(ctx context.Context, tx pgx.Tx, e Enqueued) (intent.ID, error) {
+	if tx == nil {
+		return intent.ID{}, unusable(errors.New("there is no transaction"))
+	}
 	id := intent.IntentID(e.Action.Tenant, e.RequestKey)
-	// A savepoint, because an error of PostgreSQL would end the host's transaction.
-	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return e.write(ctx, tx, id) })
-	if err != nil {
+	if err := apart(ctx, tx, func() error { return e.write(ctx, tx, id) }); err != nil {
 		return intent.ID{}, e.notWritten(err)
 	}
 	return id, nil
+}
+
+// apart does something behind a savepoint, because an error of PostgreSQL would end the host's
+// transaction. The savepoint goes in any case, which that of a nested pgx.Tx does not: those of
+// some thousand requests that are refused in one transaction lie within each other, and are too
+// deep for PostgreSQL's stack.
+func apart(ctx context.Context, tx pgx.Tx, do func() error) error {
+	if _, err := tx.Exec(ctx, `SAVEPOINT writ_enqueue`); err != nil {
+		return err
+	}
+	failed := do()
+	if failed != nil {
+		if _, err := tx.Exec(ctx, `ROLLBACK TO SAVEPOINT writ_enqueue`); err != nil {
+			return failed // with the connection, and so with the transaction
+		}
+	}
+	_, err := tx.Exec(ctx, `RELEASE SAVEPOINT writ_enqueue`)
+	return cmp.Or(failed, err)
 }
 
 func (e Enqueued) write(ctx context.Context, tx pgx.Tx, id intent.ID) error {

@@ -1,6 +1,7 @@
 package outbox_test
 
 import (
+	"context"
 	"testing"
 
 	"writ/intent"
@@ -42,6 +43,41 @@ func TestAnErrorOfPostgreSQLDoesNotEndTheHostsTransaction(t *testing.T) {
 	if err := b.enqueue(t, enqueued(`{}`), true); err == nil {
 		t.Fatal("a request was enqueued without a table")
 	}
+}
+
+// PostgreSQL fell at some ten thousand savepoints within each other.
+func TestRequestsThatAreRefusedInOneTransactionLeaveNothingBehindInIt(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	if err := b.enqueue(t, enqueued(`{}`), true); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := b.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }() // it failed above, or has ended
+	// Each transaction within another one has memory of its own.
+	const query = `SELECT count(*)::int FROM pg_backend_memory_contexts WHERE name = 'CurTransactionContext'`
+	var before, after int
+	if err := tx.QueryRow(t.Context(), query).Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if _, err := outbox.Enqueue(t.Context(), tx, enqueued(`{"a":1}`)); intent.CodeOf(err) != intent.CodeIdempotencyConflict {
+			t.Fatalf("another action under the same key: %v", err)
+		}
+	}
+	if err := tx.QueryRow(t.Context(), query).Scan(&after); err != nil {
+		t.Fatal(err)
+	}
+	if after != before {
+		t.Errorf("%d savepoints are left", after-before)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.wantEnqueued(t, 1)
 }
 
 func enqueued(payload string) outbox.Enqueued {
