@@ -155,10 +155,11 @@ func (r *round) turn(ctx context.Context) (took, underWay int, err error) {
 	}
 	r.after = last
 	found := map[string]hosted{}
-	for _, one := range due {
+	for i, one := range due {
 		h, known := found[one.Action.Tool]
 		if !known {
 			if h, err = r.host(ctx, one.Action.Tool); err != nil {
+				r.giveBack(ctx, due[i:])
 				return len(due), underWay, fmt.Errorf("find the workers of %s: %w", one.Action.Tool, err)
 			}
 			found[one.Action.Tool] = h
@@ -180,6 +181,17 @@ func (d *Dispatcher) room(underWay int) (room, beyond int) {
 type hosted struct {
 	queue   string
 	unknown *intent.Error
+}
+
+// giveBack undoes that requests were taken which nobody was asked to work on. Those for which it
+// fails come up again when their time has passed.
+func (r *round) giveBack(ctx context.Context, due []outbox.Due) {
+	for _, one := range due {
+		if err := r.store.GiveBack(ctx, one); err != nil {
+			r.log.Warn("a request that could not be handed on is taken again later", "intent", one.ID, "error", err)
+			return
+		}
+	}
 }
 
 // host finds the workers of a tool. The error is the database's.

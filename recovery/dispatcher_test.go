@@ -486,3 +486,23 @@ func TestAQueueWithoutAWorkerIsLeftAloneAndTheRestFlow(t *testing.T) {
 		t.Errorf("%d were handed to a queue without a worker, %d of 5 others are intents", e.queues["empty"], b.intents(t))
 	}
 }
+
+func TestWhatWasTakenAndCouldNotBeHandedOnIsGivenBack(t *testing.T) {
+	t.Parallel()
+	b, e := newBacklog(t)
+	b.enqueueMany(t, 3)
+	if _, err := b.pool.Exec(t.Context(), `ALTER TABLE tool_specs RENAME TO no_specs`); err != nil {
+		t.Fatal(err)
+	}
+	if err := dispatcher(b, e, 10).Dispatch(t.Context(), nil); err == nil {
+		t.Fatal("it dispatched without knowing where the workers are")
+	}
+	var given int
+	const untouched = `SELECT count(*) FROM enqueued WHERE tries = 0 AND dispatched_at IS NULL AND due_at <= writ_now()`
+	if err := b.pool.QueryRow(t.Context(), untouched).Scan(&given); err != nil {
+		t.Fatal(err)
+	}
+	if given != 3 {
+		t.Errorf("%d of 3 requests are due as before", given)
+	}
+}
