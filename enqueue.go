@@ -70,7 +70,7 @@ func Enqueue(ctx context.Context, tx pgx.Tx, r Request, o EnqueueOptions) (Enque
 	ctx, span := telemetry.Start(ctx, "writ.enqueue", spanAttributes(p)...)
 	_, err = outbox.Enqueue(ctx, tx, outbox.Enqueued{
 		RequestKey: p.request.RequestKey, Action: p.request.Action(), EffectContext: p.request.Context.Canonical(),
-		Traceparent: telemetry.Traceparent(ctx), NotBefore: o.notBefore(),
+		Traceparent: telemetry.Traceparent(ctx), NotBefore: o.NotBefore,
 	})
 	telemetry.End(span, err)
 	return Enqueued{ID: p.id, RequestKey: p.request.RequestKey}, err
@@ -87,15 +87,6 @@ type Execer = outbox.Execer
 //
 // The error may be ignored: a wake-up that is lost costs no more than DispatchEvery.
 func Wake(ctx context.Context, db Execer) error { return outbox.Wake(ctx, db) }
-
-// notBefore is NotBefore, or zero for one that has long passed: PostgreSQL has no year -5000, and
-// JSON none before 0.
-func (o EnqueueOptions) notBefore() time.Time {
-	if o.NotBefore.Before(time.Unix(0, 0)) {
-		return time.Time{}
-	}
-	return o.NotBefore
-}
 
 func (o EnqueueOptions) check(p prepared, now time.Time) error {
 	if p.payload.FromText {

@@ -73,11 +73,20 @@ func (e Enqueued) write(ctx context.Context, tx pgx.Tx, id intent.ID) error {
 	}
 	fingerprint := intent.Fingerprint(salt, e.Action)
 	tag, err := tx.Exec(ctx, statement, id[:], e.Action.Tenant, string(e.RequestKey), e.Action.Principal, e.Action.Tool,
-		e.Action.Payload, e.EffectContext, salt[:], fingerprint[:], e.Traceparent, orNull(e.NotBefore))
+		e.Action.Payload, e.EffectContext, salt[:], fingerprint[:], e.Traceparent, orNull(e.notBefore()))
 	if err != nil || tag.RowsAffected() == 1 {
 		return err
 	}
 	return e.sameAs(ctx, tx, id)
+}
+
+// notBefore is NotBefore, or zero for one that has long passed: PostgreSQL has no year -5000, and
+// JSON none before 0.
+func (e Enqueued) notBefore() time.Time {
+	if e.NotBefore.Before(time.Unix(0, 0)) {
+		return time.Time{}
+	}
+	return e.NotBefore
 }
 
 // sameAs is the error of a request key that names another action already, or one that was

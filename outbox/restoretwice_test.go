@@ -25,7 +25,7 @@ func (b bundle) afterRestoreWhile(t *testing.T, table string, holds func(tx pgx.
 			done, err := b.AfterRestore(t.Context(), outbox.Restore{}, ada)
 			ended <- restored{done, err}
 		}()
-		b.awaitLockWaitOn(t, table)
+		b.awaitWaiting(t, table, 1)
 		meanwhile()
 		return nil
 	})

@@ -183,17 +183,6 @@ type hosted struct {
 	unknown *intent.Error
 }
 
-// giveBack undoes that requests were taken which nobody was asked to work on. Those for which it
-// fails come up again when their time has passed.
-func (r *round) giveBack(ctx context.Context, due []outbox.Due) {
-	for _, one := range due {
-		if err := r.store.GiveBack(ctx, one); err != nil {
-			r.log.Warn("a request that could not be handed on is taken again later", "intent", one.ID, "error", err)
-			return
-		}
-	}
-}
-
 // host finds the workers of a tool. The error is the database's.
 func (r *round) host(ctx context.Context, tool string) (hosted, error) {
 	spec, err := r.store.Spec(ctx, tool)
@@ -201,6 +190,17 @@ func (r *round) host(ctx context.Context, tool string) (hosted, error) {
 		return hosted{unknown: asError(err, intent.CodeUnknownTool)}, nil
 	}
 	return hosted{queue: spec.TaskQueue}, err
+}
+
+// giveBack undoes that requests were taken which nobody was asked to work on. Those for which it
+// fails come up again when their time has passed.
+func (r *round) giveBack(ctx context.Context, due []outbox.Due) {
+	for _, one := range due {
+		if err := r.store.GiveBack(ctx, one); err != nil {
+			r.log.Warn("a request that could not be handed on is taken again later", "intent_id", one.ID.String(), "error", err)
+			return
+		}
+	}
 }
 
 // askReady asks whether Temporal is ready, if it was not, or nobody has asked yet.

@@ -42,11 +42,7 @@ func (d *Dispatcher) listen(ctx context.Context, woken chan<- struct{}) {
 		if errors.Is(err, outbox.ErrNotListening) {
 			return
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
+		rest(ctx, pause, nil)
 		pause = min(2*pause, lastListenPause)
 	}
 }

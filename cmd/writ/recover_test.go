@@ -11,7 +11,7 @@ import (
 func TestRecoveryRefusesFlagsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"--once --dry-run", "--after-restore --dispatch-every 1s", "--after-restore --dispatch-at-once 5",
+		"--once --dry-run",
 		"--every 0s", "--every -1s", "--start-within -1s",
 		"--after-restore --once", "--after-restore --dry-run", "--after-restore --every 1s", "--after-restore --before yesterday",
 		"--after-restore --start-within 1s", "--after-restore --dispatch-every 2s", "--after-restore --dispatch-at-once 7",
