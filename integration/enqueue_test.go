@@ -93,7 +93,7 @@ func TestEveryEnqueuedRequestHasItsEffectOnceWhateverDiesOnTheWay(t *testing.T) 
 			}
 		}
 		select {
-		case <-time.After(250 * time.Millisecond):
+		case <-time.After(time.Second):
 		case <-t.Context().Done():
 		}
 	}
