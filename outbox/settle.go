@@ -31,7 +31,8 @@ const settling = `
 // taken, and their intents neither rest nor are put off.
 //
 // A request is forgotten only for the intent that it asked for, never by the order in which
-// requests were written: transactions commit in another.
+// requests were written: transactions commit in another. While commits may be lost none is, because
+// AfterRestore looks how old it is.
 func (s *Store) Settle(ctx context.Context) (underWay int, err error) {
 	const (
 		count = `SELECT count(*)::int FROM enqueued WHERE dispatched_at IS NOT NULL`
@@ -41,7 +42,7 @@ func (s *Store) Settle(ctx context.Context) (underWay int, err error) {
 			parked AS (
 				UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = writ_now(), error_code = $2, error = $3
 				FROM settling s WHERE e.id = s.id AND NOT s.same)
-			DELETE FROM enqueued e USING settling s WHERE e.id = s.id AND s.same AND s.rests`
+			DELETE FROM enqueued e USING settling s WHERE e.id = s.id AND s.same AND s.rests AND ` + restoredUntil + ` IS NULL`
 	)
 	if err := s.pool.QueryRow(ctx, count).Scan(&underWay); err != nil || underWay == 0 {
 		return 0, DatabaseError(err)
