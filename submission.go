@@ -106,13 +106,21 @@ func decidedOn(ctx context.Context, by Decider, decide func() (outbox.Submitted,
 	return enqueuedOf(s), nil
 }
 
+// effectOf says whether the request may have been run before, in what PostgreSQL lost.
+func effectOf(s outbox.Submitted) intent.Outcome {
+	if s.MayHaveRun() {
+		return intent.Unknown
+	}
+	return intent.NotApplied
+}
+
 // submittedView is the intent that an enqueued request will become. What its tool and the policy
 // decide is not known yet.
 func submittedView(s outbox.Submitted, payload []byte) Intent {
 	submission := submissionOf(s)
 	return Intent{
 		ID: s.ID, Tenant: s.Tenant, RequestKey: s.RequestKey, Principal: s.Principal, Tool: s.Tool, State: intent.Submitted,
-		Effect: intent.NotApplied, WorkflowID: workflows.ID(s.ID), Payload: payload, Attempts: []Attempt{},
+		Effect: effectOf(s), WorkflowID: workflows.ID(s.ID), Payload: payload, Attempts: []Attempt{},
 		Next: s.Step(), Traceparent: s.Traceparent, CreatedAt: s.CreatedAt, Submission: &submission,
 	}
 }
@@ -126,7 +134,7 @@ func (c *Client) listSubmitted(ctx context.Context, f ListFilter) (IntentPage, e
 	for i, s := range page.Rows {
 		list.Intents[i] = IntentSummary{
 			ID: s.ID, Tenant: s.Tenant, RequestKey: s.RequestKey, Principal: s.Principal, Tool: s.Tool, State: intent.Submitted,
-			Effect: intent.NotApplied, Next: s.Step(), CreatedAt: s.CreatedAt,
+			Effect: effectOf(s), Next: s.Step(), CreatedAt: s.CreatedAt,
 		}
 	}
 	return list, nil
@@ -176,8 +184,14 @@ func notDispatched(v Intent) error {
 	s := v.Submission
 	switch {
 	case !s.DroppedAt.IsZero():
-		return intent.Errorf(intent.CodeDropped, "%s dropped the request of intent %s at %s, and nothing was sent; use a new request key if it is wanted after all",
-			s.DecidedBy, v.ID, s.DroppedAt.Format(time.RFC3339))
+		sent := "nothing was sent; use a new request key if it is wanted after all"
+		if v.Effect != intent.NotApplied {
+			sent = "it may have been run in what PostgreSQL lost; look in the provider's books before it is asked for under a new request key"
+		}
+		return intent.Errorf(intent.CodeDropped, "%s dropped the request of intent %s at %s, and %s", s.DecidedBy, v.ID, s.DroppedAt.Format(time.RFC3339), sent).Proven(v.Effect)
+	case !s.ParkedAt.IsZero() && v.Effect != intent.NotApplied:
+		return intent.Errorf(intent.CodeOutboxRestored, "the enqueued request of intent %s is parked: PostgreSQL was restored or failed over, and it may have been run in what was lost; look in the provider's books, then `writ enqueued retry %s` runs it and `writ enqueued drop %s` takes it back",
+			v.ID, v.ID, v.ID)
 	case !s.ParkedAt.IsZero():
 		return intent.Errorf(s.ErrorCode, "the enqueued request of intent %s is parked and nothing was sent: %s; `writ enqueued retry %s` has it tried again",
 			v.ID, s.Error, v.ID).Proven(intent.NotApplied)

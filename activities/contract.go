@@ -99,12 +99,17 @@ type Rejection struct {
 	// Of is the Mark of the request that was rejected; zero if there was none. Whoever
 	// joined the workflow with another request was not rejected.
 	Of intent.Digest `json:"of"`
+	// MayHaveRun says that the request may have been run in what PostgreSQL lost.
+	MayHaveRun bool `json:"may_have_run,omitempty"`
 }
 
-// Error returns the rejection as an error: nothing happened, and the same request gives
-// the same answer.
+// Error returns the rejection as an error: nothing happened, unless in what was lost, and the same
+// request gives the same answer.
 func (r *Rejection) Error() *intent.Error {
-	e := intent.Errorf(r.Code, "%s", r.Message).Proven(intent.NotApplied)
+	e := intent.Errorf(r.Code, "%s", r.Message)
+	if !r.MayHaveRun {
+		e = e.Proven(intent.NotApplied)
+	}
 	e.Offset = r.Offset
 	return e
 }

@@ -291,12 +291,12 @@ const maxRejection = 2000
 // rejected turns the errors that are answers into progress; the others are retried.
 func rejected(p Progress, in Input, err error) (Progress, error) {
 	var e *intent.Error
-	if err == nil || !errors.As(err, &e) || e.TryAgain || e.Effect != intent.NotApplied {
+	if err == nil || !errors.As(err, &e) || e.TryAgain || e.Effect != intent.NotApplied && e.Code != intent.CodeDropped {
 		return p, err
 	}
 	p = Progress{
 		Step:      intent.Step{Kind: StepReject, Reason: string(e.Code)},
-		Rejection: &Rejection{Code: e.Code, Message: storable(e.Message, maxRejection), Offset: e.Offset},
+		Rejection: &Rejection{Code: e.Code, Message: storable(e.Message, maxRejection), Offset: e.Offset, MayHaveRun: e.Effect != intent.NotApplied},
 	}
 	if in.Request != nil {
 		p.Rejection.Of = in.Request.Mark()

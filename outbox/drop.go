@@ -55,7 +55,8 @@ func (s *Store) Drop(ctx context.Context, id intent.ID, by Decider) (Submitted, 
 		}
 		const statement = `
 			UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = coalesce(parked_at, clock.now), dropped_at = clock.now,
-				error_code = coalesce(nullif(error_code, ''), 'dropped'), decided_at = clock.now, decided_by = $2, note = $3
+				error_code = CASE WHEN ` + restoredUntil + ` IS NOT NULL THEN '` + string(intent.CodeOutboxRestored) + `' ELSE coalesce(nullif(error_code, ''), 'dropped') END,
+				decided_at = clock.now, decided_by = $2, note = $3
 			FROM (SELECT writ_now()) AS clock (now) WHERE id = $1 RETURNING` + submittedColumns
 		found, err = scanSubmitted(tx.QueryRow(ctx, statement, id[:], by.Principal, by.Note))
 		return err

@@ -93,10 +93,10 @@ func (e Enqueued) notBefore() time.Time {
 // dropped.
 func (e Enqueued) sameAs(ctx context.Context, tx pgx.Tx, id intent.ID) error {
 	const query = `
-		SELECT salt, fingerprint, NULL::timestamptz, '' FROM intents WHERE id = $1
-		UNION ALL SELECT salt, fingerprint, dropped_at, decided_by FROM enqueued WHERE id = $1 LIMIT 1`
+		SELECT salt, fingerprint, NULL::timestamptz, '', false FROM intents WHERE id = $1
+		UNION ALL SELECT salt, fingerprint, dropped_at, decided_by, dropped_at IS NOT NULL AND ` + mayHaveRun + ` FROM enqueued WHERE id = $1 LIMIT 1`
 	var r reservation
-	if err := tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy); err != nil {
+	if err := tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &r.mayHaveRun); err != nil {
 		return err
 	}
 	return r.forbids(e.RequestKey, e.Action)

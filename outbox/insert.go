@@ -61,7 +61,8 @@ type Seal func(ctx context.Context, tx pgx.Tx, row Row, reason string, answer *A
 
 // InsertEnded persists an intent in its final state, in one flushed commit with its
 // receipt: a read that is answered already, or a request that policy refused. If the
-// request key is taken, the row that has it is returned and the end is dropped.
+// request key is taken, the row that has it is returned and the end is dropped. Nobody is refused
+// while claims may be lost: the error has code outbox_restored.
 func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
@@ -76,6 +77,9 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 		}
 		if row, err = loadInserted(ctx, tx, p); err != nil || !created {
 			return err
+		}
+		if end.To == intent.Refused && row.restored() && row.Rules.Class.LeavesDoubt() {
+			return errRestored(row.ID)
 		}
 		answer, err := answerOf(ctx, tx, row)
 		if err != nil {
@@ -92,7 +96,7 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (created bool, err error) {
 	const statement = `
 		WITH clock AS MATERIALIZED (SELECT writ_now() AS now), reserved AS MATERIALIZED (
-			SELECT dropped_at IS NOT NULL OR (principal, tool, sha256(payload)) <> ($4, $5, $24) AS forbids
+			SELECT dropped_at IS NOT NULL OR ` + mayHaveRun + ` OR (principal, tool, sha256(payload)) <> ($4, $5, $24) AS forbids
 			FROM enqueued WHERE id = $1 FOR KEY SHARE)
 		INSERT INTO intents (id, tenant, request_key, principal, tool, task_queue, class, state, version, generation,
 			idempotency_key, payload, effect_context, decision, salt, fingerprint, spec_digest, commitment, rules,

@@ -12,13 +12,17 @@ import (
 )
 
 // A request key that is enqueued is reserved: only the same action may become its intent, and
-// none if a person dropped it.
+// none if a person dropped it, or has to say first whether it was run in what PostgreSQL has lost.
+
+// mayHaveRun is true of an enqueued request that an operator's AfterRestore parked, and that nobody
+// has had tried again since.
+const mayHaveRun = `(parked_at IS NOT NULL AND error_code = '` + string(intent.CodeOutboxRestored) + `')`
 
 // SpecFor is [Store.Spec] for a request that has no intent. It asks in the same statement whether
 // its key is reserved, and is then an error with code idempotency_conflict or dropped.
 func (s *Store) SpecFor(ctx context.Context, key intent.RequestKey, action intent.Action) (Spec, error) {
 	const query = `
-		SELECT e.salt, e.fingerprint, e.dropped_at, coalesce(e.decided_by, ''), t.name, t.digest, t.spec, t.task_queue, t.published_at
+		SELECT e.salt, e.fingerprint, e.dropped_at, coalesce(e.decided_by, ''), coalesce(` + mayHaveRun + `, false), t.name, t.digest, t.spec, t.task_queue, t.published_at
 		FROM (SELECT) AS always
 		LEFT JOIN enqueued e ON e.id = $2
 		LEFT JOIN LATERAL (` + specInForce + `) t ON true`
@@ -27,7 +31,7 @@ func (s *Store) SpecFor(ctx context.Context, key intent.RequestKey, action inten
 	var name, queue *string
 	var digest, spec []byte
 	var published *time.Time
-	err := s.pool.QueryRow(ctx, query, action.Tool, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &name, &digest, &spec, &queue, &published)
+	err := s.pool.QueryRow(ctx, query, action.Tool, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &r.mayHaveRun, &name, &digest, &spec, &queue, &published)
 	if err != nil {
 		return Spec{}, DatabaseError(err)
 	}
@@ -46,10 +50,10 @@ func loadInserted(ctx context.Context, tx pgx.Tx, p Proposal) (Row, error) {
 	if intent.CodeOf(err) != intent.CodeIntentNotFound {
 		return row, err
 	}
-	const query = `SELECT salt, fingerprint, dropped_at, decided_by FROM enqueued WHERE id = $1`
+	const query = `SELECT salt, fingerprint, dropped_at, decided_by, ` + mayHaveRun + ` FROM enqueued WHERE id = $1`
 	var r reservation
 	id := p.ID()
-	err = tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy)
+	err = tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &r.mayHaveRun)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return row, err
 	}
@@ -65,6 +69,7 @@ type reservation struct {
 	salt, fingerprint []byte
 	droppedAt         *time.Time
 	decidedBy         string
+	mayHaveRun        bool
 }
 
 // forbids is the error of an action that may not become an intent under the reserved key. It
@@ -78,12 +83,25 @@ func (r reservation) forbids(key intent.RequestKey, action intent.Action) error 
 			"request key %q was used in this tenant for another tool, payload or principal; nothing was written or sent for this request; use a new key for a new action", key)
 	case r.droppedAt != nil:
 		return r.dropped(key)
+	case r.mayHaveRun:
+		return errMayHaveRun(intent.IntentID(action.Tenant, key))
 	}
 	return nil
 }
 
+// errMayHaveRun is the error of a request that waits for a person to look in the provider's books.
+func errMayHaveRun(id intent.ID) error {
+	return intent.Errorf(intent.CodeOutboxRestored,
+		"PostgreSQL was restored or failed over, and the enqueued request of intent %s may have been run in what it lost; nothing was done now; look in the provider's books, then `writ enqueued retry %s` runs it and `writ enqueued drop %s` takes it back", id, id, id)
+}
+
 // dropped is the error of a request that a person took back.
 func (r reservation) dropped(key intent.RequestKey) error {
+	at := r.droppedAt.UTC().Format(time.RFC3339)
+	if r.mayHaveRun {
+		return intent.Errorf(intent.CodeDropped,
+			"%s dropped the request with key %q at %s, and nothing is sent for it; it may have been run in what PostgreSQL lost when it was restored or failed over; look in the provider's books before it is asked for under a new key", r.decidedBy, key, at)
+	}
 	return intent.Errorf(intent.CodeDropped,
-		"%s dropped the request with key %q at %s, and nothing was sent; use a new key if it is wanted after all", r.decidedBy, key, r.droppedAt.UTC().Format(time.RFC3339))
+		"%s dropped the request with key %q at %s, and nothing was sent; use a new key if it is wanted after all", r.decidedBy, key, at).Proven(intent.NotApplied)
 }

@@ -129,10 +129,11 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 		}
 	}
 	if !r.NothingLost {
-		if done.Marked, err = s.presumeOpen(ctx, r.Before); err != nil {
+		// What is parked becomes no intent any more, so the intents that are marked next are all.
+		if done.Parked, err = s.parkRestored(ctx, r.Before); err != nil {
 			return done, err
 		}
-		if done.Parked, err = s.parkRestored(ctx, r.Before); err != nil {
+		if done.Marked, err = s.presumeOpen(ctx, r.Before); err != nil {
 			return done, err
 		}
 	}
@@ -165,8 +166,9 @@ func (s *Store) trust(ctx context.Context, t Timeline, by Decider, marked int) e
 // presumeBatch is how many intents are marked in one transaction.
 const presumeBatch = 100
 
-// presumeOpen marks every open intent that was created before the given time, and returns how many
-// bear the mark.
+// presumeOpen marks every open intent that was created, or enqueued, before the given time, and
+// returns how many bear the mark. One that was enqueued may have begun again since: a workflow or a
+// caller carried its request over the restore.
 func (s *Store) presumeOpen(ctx context.Context, before time.Time) (marked int, err error) {
 	var last Row
 	for {
@@ -192,13 +194,22 @@ func (s *Store) presumeOpen(ctx context.Context, before time.Time) (marked int, 
 // retried there, and says so from now on, with what it was parked for before. What was dropped
 // never ran. If somebody else has trusted the history meanwhile, this is over and parks nothing.
 func (s *Store) parkRestored(ctx context.Context, before time.Time) (parked int, err error) {
-	const statement = `
-		UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = coalesce(e.parked_at, writ_now()), error_code = $2,
-			error = $3 || CASE WHEN e.parked_at IS NULL THEN '' ELSE '; it was parked for ' || e.error_code || ': ' || e.error END
-		WHERE e.dropped_at IS NULL AND (e.due_at IS NOT NULL OR e.error_code <> $2) AND ($1::timestamptz IS NULL OR e.created_at < $1)
-			AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id) AND (SELECT ` + restoredUntil + `) IS NOT NULL`
+	const (
+		older = ` FROM enqueued e WHERE e.dropped_at IS NULL AND (e.due_at IS NOT NULL OR e.error_code <> $2)
+			AND ($1::timestamptz IS NULL OR e.created_at < $1)`
+		// The locks wait for whoever is about to insert the intent, and the next statement sees
+		// what they committed.
+		lock = `SELECT count(*) FROM (SELECT` + older + ` ORDER BY id FOR UPDATE) locked`
+		park = `
+			UPDATE enqueued SET due_at = NULL, dispatched_at = NULL, parked_at = coalesce(parked_at, writ_now()), error_code = $2,
+				error = $3 || CASE WHEN parked_at IS NULL THEN '' ELSE '; it was parked for ' || error_code || ': ' || error END
+			WHERE id IN (SELECT e.id` + older + ` AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id)) AND (SELECT ` + restoredUntil + `) IS NOT NULL`
+	)
 	err = s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, statement, orNull(before), string(intent.CodeOutboxRestored),
+		if _, err := tx.Exec(ctx, lock, orNull(before), string(intent.CodeOutboxRestored)); err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, park, orNull(before), string(intent.CodeOutboxRestored),
 			"PostgreSQL was restored or failed over, and this request may have been run in what it lost; look in the provider's books, then retry or drop it")
 		parked = int(tag.RowsAffected())
 		return err
@@ -215,7 +226,8 @@ func (s *Store) open(ctx context.Context, last Row, before time.Time) ([]Row, er
 	const query = `
 		SELECT i.id, i.created_at FROM intents i
 		WHERE i.ended_at IS NULL AND i.class = ANY ($5)
-			AND (i.created_at, i.id) > ($1, $2) AND ($3::timestamptz IS NULL OR i.created_at < $3)
+			AND (i.created_at, i.id) > ($1, $2)
+			AND ($3::timestamptz IS NULL OR i.created_at < $3 OR EXISTS (SELECT FROM enqueued e WHERE e.id = i.id AND e.created_at < $3))
 		ORDER BY i.created_at, i.id LIMIT $4`
 	rows, err := s.pool.Query(ctx, query, last.CreatedAt, last.ID[:], orNull(before), presumeBatch, leaveDoubt)
 	if err != nil {

@@ -26,7 +26,7 @@ const settling = `
 		i.ended_at IS NOT NULL OR i.state IN ('in_doubt', 'awaiting_confirmation') OR ` + heldUntil + ` > writ_now()
 			OR (i.due_at > writ_now() + interval '75 seconds'
 				AND NOT EXISTS (SELECT FROM attempts a WHERE a.intent_id = i.id AND a.outcome IS NULL)) AS rests) found
-	WHERE e.dispatched_at IS NOT NULL AND (found.rests OR NOT found.same)
+	WHERE e.dispatched_at IS NOT NULL AND (NOT found.same OR found.rests AND ` + restoredUntil + ` IS NULL)
 	ORDER BY e.id LIMIT $1 FOR UPDATE OF e SKIP LOCKED`
 
 // Settle forgets the requests whose intents are committed and rest, and parks those whose request
@@ -34,7 +34,8 @@ const settling = `
 // taken, and their intents neither rest nor are put off.
 //
 // A request is forgotten only for the intent that it asked for, never by the order in which
-// requests were written: transactions commit in another.
+// requests were written: transactions commit in another. While commits may be lost none is, because
+// AfterRestore looks how old it is.
 func (s *Store) Settle(ctx context.Context) (underWay int, err error) {
 	const (
 		count = `SELECT count(*)::int FROM enqueued WHERE dispatched_at IS NOT NULL`

@@ -33,18 +33,26 @@ type Submitted struct {
 	// DecidedBy is who last had it tried again or dropped it; empty: nobody.
 	DecidedBy, Note string
 	DecidedAt       time.Time
+	// Restored says that PostgreSQL may have lost commits and that no operator has said so yet.
+	Restored bool
+}
+
+// MayHaveRun reports whether the request may have been an intent, and sent, in what PostgreSQL has
+// lost, and nobody has said since that it runs.
+func (s Submitted) MayHaveRun() bool {
+	return s.Restored && s.DroppedAt.IsZero() || !s.ParkedAt.IsZero() && s.ErrorCode == intent.CodeOutboxRestored
 }
 
 const submittedColumns = `
 	e.id, e.tenant, e.request_key, e.principal, e.tool, e.traceparent, e.created_at, e.not_before, e.due_at, e.tries,
-	e.error_code, e.error, e.parked_at, e.dropped_at, e.decided_by, e.note, e.decided_at`
+	e.error_code, e.error, e.parked_at, e.dropped_at, e.decided_by, e.note, e.decided_at, ` + restoredUntil + ` IS NOT NULL`
 
 // scanSubmitted reads submittedColumns, and into what follows them.
 func scanSubmitted(row pgx.Row, more ...any) (Submitted, error) {
 	var s Submitted
 	var notBefore, due, parked, dropped, decided *time.Time
 	err := row.Scan(append([]any{(*[16]byte)(&s.ID), &s.Tenant, &s.RequestKey, &s.Principal, &s.Tool, &s.Traceparent, &s.CreatedAt, &notBefore, &due, &s.Tries,
-		&s.ErrorCode, &s.Error, &parked, &dropped, &s.DecidedBy, &s.Note, &decided}, more...)...)
+		&s.ErrorCode, &s.Error, &parked, &dropped, &s.DecidedBy, &s.Note, &decided, &s.Restored}, more...)...)
 	s.CreatedAt, s.NotBefore, s.DueAt = s.CreatedAt.UTC(), value(notBefore).UTC(), value(due).UTC()
 	s.ParkedAt, s.DroppedAt, s.DecidedAt = value(parked).UTC(), value(dropped).UTC(), value(decided).UTC()
 	return s, err
@@ -58,6 +66,9 @@ func (s Submitted) Step() intent.Step {
 	case !s.ParkedAt.IsZero():
 		return intent.Step{Kind: intent.Stop, Reason: intent.ReasonParked}
 	}
+	if s.Restored {
+		return intent.Step{Kind: intent.Wait, At: s.DueAt, Reason: intent.ReasonRestored}
+	}
 	return intent.Step{Kind: intent.Wait, At: s.DueAt, Reason: intent.ReasonEnqueued}
 }
 
@@ -65,8 +76,12 @@ func (s Submitted) Step() intent.Step {
 func (s Submitted) Undecidable() error {
 	switch {
 	case !s.DroppedAt.IsZero():
-		r := reservation{decidedBy: s.DecidedBy, droppedAt: &s.DroppedAt}
+		r := reservation{decidedBy: s.DecidedBy, droppedAt: &s.DroppedAt, mayHaveRun: s.MayHaveRun()}
 		return r.dropped(s.RequestKey)
+	case s.Restored:
+		return errRestored(s.ID)
+	case s.MayHaveRun():
+		return errMayHaveRun(s.ID)
 	case !s.ParkedAt.IsZero():
 		return intent.Errorf(intent.CodeNotDispatched,
 			"the request of intent %s is parked (%s), and nothing was sent; `writ enqueued retry %s` has it tried again, `writ enqueued drop %s` takes it back", s.ID, s.ErrorCode, s.ID, s.ID)
