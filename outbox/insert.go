@@ -38,7 +38,10 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 				return err
 			}
 		}
-		row, err = loadInserted(ctx, tx, p)
+		if row, err = loadInserted(ctx, tx, p); err != nil || !created {
+			return err
+		}
+		row, err = presumeLostRow(ctx, tx, row)
 		return err
 	})
 	return row, err

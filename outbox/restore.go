@@ -256,7 +256,7 @@ func (s *Store) presumeAll(ctx context.Context, page []Row) (marked int, err err
 			case row.State.Ended(), !row.restored(): // or somebody else has trusted the history meanwhile: claims are no loss
 				continue
 			case !row.presumed():
-				if row, err = presume(ctx, tx, row); err != nil {
+				if row, err = presume(ctx, tx, row, row.ReadAt); err != nil {
 					return err
 				}
 				if err := dueAfterRestore(ctx, tx, row); err != nil {
@@ -281,9 +281,9 @@ func (r Row) presumed() bool {
 const presumedBy = "writ recover --after-restore"
 
 // presume writes an attempt that nobody knows a claim of. Its lease is the longest that a claim
-// which was lost can still have, and the key's window counts from the earliest time at which
-// such a claim can have been sent.
-func presume(ctx context.Context, tx pgx.Tx, row Row) (Row, error) {
+// which was lost at that time or before can still have, and the key's window counts from the earliest
+// time at which such a claim can have been sent.
+func presume(ctx context.Context, tx pgx.Tx, row Row, lost time.Time) (Row, error) {
 	const statement = `
 		WITH marked AS (
 			UPDATE intents
@@ -292,8 +292,8 @@ func presume(ctx context.Context, tx pgx.Tx, row Row) (Row, error) {
 			WHERE id = $1 RETURNING id, generation)
 		INSERT INTO attempts (intent_id, number, generation, token, worker, claimed_at, lease_until, send_by, presumed)
 		SELECT id, $2, generation, $3, $4, $5, $6, $6, true FROM marked`
-	lease := row.ReadAt.Add(row.Rules.Timeout + leaseGrace)
-	if _, err := tx.Exec(ctx, statement, row.ID[:], len(row.Attempts)+1, uuid.New(), presumedBy, row.ReadAt, lease); err != nil {
+	lease := lost.Add(row.Rules.Timeout + leaseGrace)
+	if _, err := tx.Exec(ctx, statement, row.ID[:], len(row.Attempts)+1, uuid.New(), presumedBy, lost, lease); err != nil {
 		return row, err
 	}
 	return load(ctx, tx, row.ID)
@@ -328,7 +328,7 @@ func presumeAnswered(ctx context.Context, tx pgx.Tx, row Row, ev *Evidence) (Row
 	}
 	if i < 0 {
 		var err error
-		if row, err = presume(ctx, tx, row); err != nil {
+		if row, err = presume(ctx, tx, row, row.ReadAt); err != nil {
 			return row, err
 		}
 		i = len(row.Attempts) - 1

@@ -78,16 +78,19 @@ func TestNoClaimIsGrantedInAnotherHistoryThanTheOneThatIsTrusted(t *testing.T) {
 			t.Parallel()
 			b := start(t)
 			b.setClock(t, noon)
+			var rows []outbox.Row
+			for _, class := range intent.Classes() {
+				rows = append(rows, b.insert(t, propose(string(class), ofClass(class))))
+			}
 			b.trust(t, other)
 			if now := b.timelines(t); !now.Restored() {
 				t.Errorf("%+v", now)
 			}
-			for _, class := range intent.Classes() {
-				row := b.insert(t, propose(string(class), ofClass(class)))
+			for _, row := range rows {
 				c := b.claim(t, row)
 				want := intent.Step{Kind: intent.Wait, At: noon.Add(time.Minute), Reason: intent.ReasonRestored}
 				if c.Granted || c.Payload != nil || c.Row.Next() != want {
-					t.Errorf("%s: granted %v, the row says %+v", class, c.Granted, c.Row.Next())
+					t.Errorf("%s: granted %v, the row says %+v", row.Rules.Class, c.Granted, c.Row.Next())
 				}
 			}
 			if n := query[int](t, b, `SELECT count(*) FROM attempts`); n != 0 {

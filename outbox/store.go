@@ -133,14 +133,15 @@ func (s *Store) Load(ctx context.Context, id intent.ID) (Row, error) {
 	return row, DatabaseError(err)
 }
 
+const loadStatement = `
+	SELECT` + intentColumns + `, writ_now(),` + attemptColumns + `
+	FROM intents i LEFT JOIN attempts a ON a.intent_id = i.id
+	WHERE i.id = $1
+	ORDER BY a.number`
+
 // load reads an intent and its attempts in one statement, so in one snapshot.
 func load(ctx context.Context, q querier, id intent.ID) (Row, error) {
-	const query = `
-		SELECT` + intentColumns + `, writ_now(),` + attemptColumns + `
-		FROM intents i LEFT JOIN attempts a ON a.intent_id = i.id
-		WHERE i.id = $1
-		ORDER BY a.number`
-	rows, err := q.Query(ctx, query, id[:])
+	rows, err := q.Query(ctx, loadStatement, id[:])
 	if err != nil {
 		return Row{}, err
 	}

@@ -1,0 +1,35 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// lostRowsMatter is for how long after a restore a request may be the repetition of one whose row was
+// lost. Whoever repeats it still after that has no answer to wait for.
+const lostRowsMatter = 7 * 24 * time.Hour
+
+// presumeLostRow gives a new intent an attempt that is presumed if commits were lost lately and the
+// caller may have asked for the same before: its row would be one of them. Of a keyed tool the
+// provider knows by the key, and of one that can be looked up it can be asked; for every other
+// class the mark would only keep new work from being done. A minted key is nobody's repetition.
+func presumeLostRow(ctx context.Context, tx pgx.Tx, row Row) (Row, error) {
+	if row.Rules.Class != intent.Reconcilable || row.RequestKey.Minted() {
+		return row, nil
+	}
+	lost := row.ReadAt
+	if !row.restored() {
+		var decided *time.Time
+		// The first history is the one that the outbox was made in.
+		const query = `SELECT max(decided_at) FROM timelines WHERE number > 1 AND decided_at > $1`
+		if err := tx.QueryRow(ctx, query, row.ReadAt.Add(-lostRowsMatter)).Scan(&decided); err != nil || decided == nil {
+			return row, err
+		}
+		lost = decided.UTC()
+	}
+	return presume(ctx, tx, row, lost)
+}
