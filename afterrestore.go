@@ -50,6 +50,7 @@ type Timeline struct {
 //
 // It needs no Temporal. It may be interrupted and called again: claims are granted only when
 // everything is marked. In a history that is trusted it does nothing unless SameTimeline is set.
+// Of a standby that is not promoted yet the error has code database_unavailable.
 func (r *Recovery) AfterRestore(ctx context.Context, what Restore, by Decider) (AfterRestored, error) {
 	if err := by.check(); err != nil {
 		return AfterRestored{}, err

@@ -32,12 +32,14 @@ type Enqueued struct {
 
 // Enqueue writes the request in the host's own transaction: if that commits, the tool is run,
 // and if it does not, nothing was asked for. It needs no client and no Temporal, and sends
-// nothing; a [Worker] or a [Recovery] starts the intent after the commit. The transaction's
-// search path has to name Writ's schema.
+// nothing; a [Worker] or a [Recovery] starts the intent after the commit, within its
+// DispatchEvery, or at once after a [Wake]. The transaction's search path has to name Writ's schema.
 //
-// The transaction goes on, and can be committed, whatever is returned. The same request key
-// again writes nothing if it is the same action, also where its intent has ended. The errors
-// that are answers, beside those of [Request.Check]:
+// The transaction goes on, and can be committed, whatever is returned, unless ctx ends or the
+// connection is lost meanwhile: then it is not known whether the request was written, and the
+// transaction has to be rolled back and run again. The same request key again writes nothing if it
+// is the same action, also where its intent has ended. The errors that are answers, beside those of
+// [Request.Check]:
 //
 //   - idempotency_conflict: the key names another action.
 //   - dropped: a person dropped the request with this key.
@@ -73,6 +75,18 @@ func Enqueue(ctx context.Context, tx pgx.Tx, r Request, o EnqueueOptions) (Enque
 	telemetry.End(span, err)
 	return Enqueued{ID: p.id, RequestKey: p.request.RequestKey}, err
 }
+
+// Execer runs a statement. A *pgxpool.Pool and a *pgx.Conn do.
+type Execer = outbox.Execer
+
+// Wake has every [Worker] and [Recovery] that dispatches look for enqueued requests now instead of
+// within its DispatchEvery. Call it after the commit of what was enqueued, with a pool or a
+// connection whose search path names Writ's schema. Inside the transaction it would do no harm but
+// make the host's commits wait for each other, because PostgreSQL lets those that notify commit one
+// at a time.
+//
+// The error may be ignored: a wake-up that is lost costs no more than DispatchEvery.
+func Wake(ctx context.Context, db Execer) error { return outbox.Wake(ctx, db) }
 
 // notBefore is NotBefore, or zero for one that has long passed: PostgreSQL has no year -5000, and
 // JSON none before 0.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"writ"
 )
@@ -40,5 +41,32 @@ func ExampleEnqueue() {
 	})
 	if err != nil {
 		log.Fatal(err) // the order is not there either
+	}
+}
+
+// Wake the workers after the commit, so that the capture does not wait for their next look, which
+// is a second away at most.
+func ExampleWake() {
+	ctx := context.Background()
+	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer pool.Close()
+
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		_, err := writ.Enqueue(ctx, tx, writ.Request{
+			Tool:       "payments.capture",
+			RequestKey: "capture-order-4711",
+			Principal:  "till-7",
+			Payload:    []byte(`{"payment_id":"pay_1","amount":"12.90","currency":"EUR"}`),
+		}, writ.EnqueueOptions{})
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := writ.Wake(ctx, pool); err != nil {
+		log.Print("the capture waits for a second: ", err)
 	}
 }

@@ -15,7 +15,8 @@ type RecoveryConfig struct {
 	Config
 	// Every is how often [Recovery.Run] looks for intents that stopped. Default: 5 s.
 	Every time.Duration
-	// DispatchEvery is how often [Recovery.Run] looks for requests that were enqueued. Default: 1 s.
+	// DispatchEvery is how often [Recovery.Run] looks for requests that were enqueued, beside every
+	// [Wake], for which it listens on one more connection. Default: 1 s.
 	DispatchEvery time.Duration
 	// DispatchAtOnce is the one of [WorkerConfig].
 	DispatchAtOnce int
@@ -144,7 +145,7 @@ func (r *Recovery) Once(ctx context.Context, each func(Recovered)) error {
 
 // Run waits until PostgreSQL and Temporal answer, then starts what is overdue and what is enqueued, at
 // once and at every interval, until ctx ends; then it returns nil. What fails on the way is logged and tried again.
-// The error is one that waiting does not mend, or that of a start that took too long.
+// The error is one that waiting does not mend, or that of a start that took too long. It may be called once.
 func (r *Recovery) Run(ctx context.Context) error {
 	if err := r.start(ctx, r.cfg.StartWithin, r.migrated, r.registered); err != nil {
 		if ctx.Err() != nil {

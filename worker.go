@@ -35,13 +35,15 @@ type WorkerConfig struct {
 	// RecoverEvery is how often the worker looks for intents that stopped. Default: 5 s.
 	// Negative: never; then another worker must.
 	RecoverEvery time.Duration
-	// DispatchEvery is how often the worker looks for requests that were enqueued. Default: 1 s.
-	// Negative: never; then another worker must.
+	// DispatchEvery is how often the worker looks for requests that were enqueued, beside every
+	// [Wake], for which it listens on one more connection. Default: 1 s. Negative: never; then
+	// another worker must.
 	DispatchEvery time.Duration
 	// DispatchAtOnce bounds how many enqueued requests are worked on at the same time: no more are
 	// started while the intents of so many, whoever started them, have neither ended nor come to
 	// rest. At rest is what waits for a person, a hold, or longer than a minute for its next
-	// attempt. Each further dispatcher may exceed it by 25. Default: 100.
+	// attempt. A tenant that has none at work may have one started all the same, until there are
+	// twice as many. Each further dispatcher may exceed it by 25. Default: 100.
 	DispatchAtOnce int
 	// StartWithin is how long Run waits for PostgreSQL and Temporal when it starts; what is missing
 	// is logged. Default: until they answer. Negative: not at all.

@@ -37,7 +37,7 @@ func NewEndpoint(cfg EndpointConfig) (http.Handler, error) {
 	if cfg.Keys.Empty() {
 		return nil, intent.Errorf(intent.CodeInvalidConfig, "there are no payload keys to open anything with; set WRIT_PAYLOAD_KEYS")
 	}
-	if origin, err := url.Parse(cfg.Origin); err != nil || cfg.Origin != "" && cfg.Origin != origin.Scheme+"://"+origin.Host {
+	if origin, err := url.Parse(cfg.Origin); err != nil || cfg.Origin != "" && (origin.Host == "" || cfg.Origin != origin.Scheme+"://"+origin.Host) {
 		return nil, intent.Errorf(intent.CodeInvalidConfig, "the origin of the Temporal UI is %q; write it as http://host:port, without a path", cfg.Origin)
 	}
 	e := &endpoint{origin: cfg.Origin, decode: converter.NewPayloadCodecHTTPHandler(cfg.Keys.Codec())}

@@ -141,6 +141,7 @@ func TestAnEndpointThatCannotWorkIsRefused(t *testing.T) {
 	for name, cfg := range map[string]codec.EndpointConfig{
 		"no keys":               {Origin: page},
 		"an origin with a path": {Keys: k, Origin: page + "/"},
+		"an origin of no host":  {Keys: k, Origin: "http://"},
 		"every origin":          {Keys: k, Origin: "*"},
 		"a host alone":          {Keys: k, Origin: "127.0.0.1:8233"},
 		"a short token":         {Keys: k, Tokens: []string{token, "secret"}},

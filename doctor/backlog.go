@@ -15,7 +15,7 @@ func backlog(f facts) finding {
 	switch {
 	case b.Parked > 0:
 		return warn("`writ enqueued list --parked` says why; remove the cause, then `writ enqueued retry`, or `writ enqueued drop`",
-			"%s parked and waits for a person, the longest of them intent %s (%s); %d more are due", some(b.Parked, "enqueued request"), b.FirstParked, b.ParkedFor, b.Due)
+			"%s parked, for a person to decide, the longest of them intent %s (%s); %d more due", some(b.Parked, "enqueued request"), b.FirstParked, b.ParkedFor, b.Due)
 	case b.Waited > maxWaited:
 		why := ""
 		if b.DueError != "" {

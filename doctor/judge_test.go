@@ -128,7 +128,7 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 		}, "holds", Warn, "on provider bank, set by ada at 2026-03-01T12:00:00Z (they migrate); on tool echo, set by eve", "writ hold lift"},
 		{"a parked request", func(f *facts) {
 			f.backlog.value = outbox.Backlog{Due: 3, Parked: 2, ParkedFor: intent.CodeUnknownTool, FirstParked: intent.IntentID("acme", "order-7")}
-		}, "backlog", Warn, "(unknown_tool); 3 more are due", "writ enqueued retry"},
+		}, "backlog", Warn, "2 enqueued requests parked, for a person to decide, the longest of them intent ", "writ enqueued retry"},
 		{"a backlog that nobody takes", func(f *facts) {
 			f.backlog.value = outbox.Backlog{Due: 3, Waited: 61 * time.Second, FirstDue: intent.IntentID("acme", "order-7"), DueError: "not_yet_known"}
 		}, "backlog", Warn, "for 1m1s the first of them", "start a worker"},

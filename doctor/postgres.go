@@ -98,7 +98,7 @@ func postgresSynchronousCommit(s outbox.Server) finding {
 func postgresIsolation(s outbox.Server) finding {
 	if s.Isolation != "read committed" {
 		return warn("run `ALTER ROLE "+s.Role+" SET default_transaction_isolation = 'read committed'`",
-			"%s by default: where callers meet on one request key, some are told to try again instead of the answer", s.Isolation)
+			"%s by default: the transactions of transactional tools are, too, and are run again where they meet; Writ's own are read committed whatever the default", s.Isolation)
 	}
 	return ok("%s", s.Isolation)
 }

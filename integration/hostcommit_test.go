@@ -65,6 +65,34 @@ func TestWhatAHostCommitsHasItsEffectOnceAndWhatItRollsBackHasNone(t *testing.T)
 	}
 }
 
+func TestAHostThatWakesTheWorkersDoesNotWaitUntilTheyLook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.database += "&application_name=" + w.name
+	w.startWorkerWith(t, []string{"--dispatch-every", "1h"})
+	eventually(t, "the worker listens", func(context.Context) error {
+		var listeners int
+		const listening = `SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%regnamespace%' AND application_name = '`
+		if query(t, w.database, listening+w.name+`'`, &listeners); listeners != 1 {
+			return fmt.Errorf("%d connections listen", listeners)
+		}
+		return nil
+	})
+	if err := enqueueIn(t.Context(), w.database, captureFor(w.name, requestKey), nil); err != nil {
+		t.Fatal(err)
+	}
+	host, err := pgx.Connect(t.Context(), w.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close(t.Context())
+	if err := writ.Wake(t.Context(), host); err != nil {
+		t.Fatal(err)
+	}
+	w.captured(t, requestKey)
+	w.provider.effects(t, 1)
+}
+
 func TestAHostThatIsKilledRightAfterItsCommitHasItsEffectOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -24,12 +24,7 @@ func startAsProcessOne(t testing.TB, name, path string, environment []string, ar
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			t.Logf("%s ended with %s\n%s", p.name, p.cmd.ProcessState, p.transcript())
-		}
-	})
+	p.endsWith(t)
 	return p
 }
 

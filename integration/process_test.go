@@ -62,13 +62,18 @@ func start(t testing.TB, name, path string, environment []string, arguments ...s
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.endsWith(t)
+	return p
+}
+
+// endsWith kills the process when the test ends, and shows what it said if the test has failed.
+func (p *process) endsWith(t testing.TB) {
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
 			t.Logf("%s ended with %s\n%s", p.name, p.cmd.ProcessState, p.transcript())
 		}
 	})
-	return p
 }
 
 func (p *process) transcript() string {

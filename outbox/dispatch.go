@@ -24,11 +24,15 @@ type Due struct {
 
 // Take says which enqueued requests [Store.TakeDue] takes.
 type Take struct {
-	// After is the tenant whose turn was last; those behind it in the database's order follow, and
-	// nobody before it. Empty: begin with the first.
+	// After is the tenant whose turn was last: those behind it in the database's order come first,
+	// and then the others. Empty: begin with the first.
 	After string
-	// Limit is how many requests are taken at most, in equal shares for the tenants that have some.
+	// Limit is how many requests are taken at most. They go to the tenants for which the least
+	// work is under way, until it is the same for all.
 	Limit int
+	// Beyond is how many more may be taken for tenants for which no work at all is under way, one
+	// for each.
+	Beyond int
 	// Until takes only what was due by then. Zero: by now.
 	Until time.Time
 }
@@ -40,58 +44,110 @@ const (
 	lastDispatchGrace  = 5 * time.Minute
 )
 
+// turnSize is how many tenants are compared at a time. The turn goes on behind the last one that
+// got something.
+const turnSize = 25
+
+// dueClock is the time by which a request has to be due; none while the database may have lost
+// commits.
+const dueClock = `
+	clock AS MATERIALIZED (SELECT least(writ_now(), $1::timestamptz) AS due, writ_now() AS now WHERE ` + restoredUntil + ` IS NULL)`
+
 // Tenants are found by leaps from one to the next. The outer LIMIT ends the recursion, which
-// PostgreSQL runs only as far as it is read. The array keeps the planner, which cannot know how few
-// are taken, from reading the whole backlog to find them.
-const takeDue = `
-	WITH RECURSIVE clock AS MATERIALIZED (
-		SELECT least(writ_now(), $3::timestamptz) AS due, writ_now() AS now WHERE ` + restoredUntil + ` IS NULL),
+// PostgreSQL runs only as far as it is read. Where there are places only for tenants that have
+// nothing under way ($4), the others are leapt over.
+const dueTenants = `
+	WITH RECURSIVE` + dueClock + `,
 	leap (tenant, due_at) AS (
-		(SELECT tenant, due_at FROM enqueued WHERE due_at IS NOT NULL AND tenant > $1 ORDER BY tenant, due_at LIMIT 1)
+		SELECT n.tenant, n.due_at FROM (
+			SELECT tenant, due_at FROM enqueued WHERE due_at IS NOT NULL AND tenant > $2 ORDER BY tenant, due_at LIMIT 1) n
+		WHERE $3 = '' OR n.tenant <= $3
 		UNION ALL
 		SELECT n.tenant, n.due_at FROM leap, LATERAL (
-			SELECT tenant, due_at FROM enqueued WHERE due_at IS NOT NULL AND tenant > leap.tenant ORDER BY tenant, due_at LIMIT 1) n),
-	turn AS MATERIALIZED (
-		SELECT tenant FROM leap WHERE due_at <= (SELECT due FROM clock) LIMIT $2),
+			SELECT tenant, due_at FROM enqueued WHERE due_at IS NOT NULL AND tenant > leap.tenant ORDER BY tenant, due_at LIMIT 1) n
+		WHERE $3 = '' OR n.tenant <= $3)
+	SELECT l.tenant, u.under_way FROM leap l, LATERAL (
+		SELECT count(*)::int FROM enqueued e WHERE e.tenant = l.tenant AND e.dispatched_at IS NOT NULL) u (under_way)
+	WHERE l.due_at <= (SELECT due FROM clock) AND (NOT $4 OR u.under_way = 0) LIMIT $5`
+
+// The array keeps the planner, which cannot know how few are taken, from reading the whole backlog
+// to find them.
+const takeDue = `
+	WITH` + dueClock + `,
 	taken AS MATERIALIZED (
-		SELECT next.id FROM turn, LATERAL (
+		SELECT next.id FROM unnest($2::text[], $3::int[]) AS turn (tenant, share), LATERAL (
 			SELECT id FROM enqueued e WHERE e.tenant = turn.tenant AND e.due_at <= (SELECT due FROM clock)
-			ORDER BY e.due_at, e.id LIMIT (SELECT greatest(1, $2 / greatest(1, count(*))) FROM turn)
-			FOR UPDATE SKIP LOCKED) next)
+			ORDER BY e.due_at, e.id LIMIT turn.share FOR UPDATE SKIP LOCKED) next)
 	UPDATE enqueued e SET tries = e.tries + 1, dispatched_at = clock.now,
 		due_at = clock.now + least($4::interval * 2 ^ least(e.tries, 10), $5::interval)
 	FROM clock WHERE e.id = ANY (ARRAY (SELECT id FROM taken))
 	RETURNING e.id, e.tenant, e.request_key, e.principal, e.tool, e.payload, e.effect_context, e.traceparent, e.tries,
-		(SELECT true FROM intents i WHERE i.id = e.id) IS NOT NULL, (SELECT max(tenant) FROM turn)`
+		(SELECT true FROM intents i WHERE i.id = e.id) IS NOT NULL`
 
 // TakeDue takes requests that are due and puts off their due time, so that each is taken by one
 // of any number of dispatchers and taken again if that one dies. last is the tenant whose turn was
-// last; empty if nothing was taken.
+// last; empty if nothing was due.
 //
 // Nothing is taken while the database may have lost commits: what is due may have been an intent
 // there, and was sent.
 //
-// What it reads does not grow with the backlog: one entry of the index for each tenant, and then
-// the next requests of each.
+// What it reads does not grow with the backlog: an entry or two of the index for each tenant, what
+// is under way, and then the next requests of each.
 func (s *Store) TakeDue(ctx context.Context, t Take) (list []Due, last string, err error) {
-	err = s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, takeDue, t.args()...)
-		if err != nil {
+	err = s.within(ctx, beginRelaxed, func(tx pgx.Tx) (err error) {
+		list, last = nil, ""
+		turns, err := t.turns(ctx, tx)
+		if err != nil || len(turns) == 0 {
 			return err
 		}
-		list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Due, error) {
-			var d Due
-			err := row.Scan((*[16]byte)(&d.ID), &d.Action.Tenant, &d.RequestKey, &d.Action.Principal, &d.Action.Tool, &d.Action.Payload,
-				&d.EffectContext, &d.Traceparent, &d.Tries, &d.Known, &last)
-			return d, err
-		})
+		share(turns, t.Limit, t.Beyond)
+		var tenants []string
+		var shares []int
+		for _, one := range turns {
+			if one.share > 0 {
+				tenants, shares, last = append(tenants, one.tenant), append(shares, one.share), one.tenant
+			}
+		}
+		list, err = t.take(ctx, tx, tenants, shares)
 		return err
 	})
 	return list, last, err
 }
 
-func (t Take) args() []any {
-	return []any{t.After, t.Limit, orNull(t.Until), firstDispatchGrace, lastDispatchGrace}
+// turns returns the next tenants that have something due, in the order of their turns.
+func (t Take) turns(ctx context.Context, tx pgx.Tx) ([]turn, error) {
+	behind, err := t.turnsOf(ctx, tx, t.After, "", turnSize)
+	if err != nil || t.After == "" || len(behind) == turnSize {
+		return behind, err
+	}
+	before, err := t.turnsOf(ctx, tx, "", t.After, turnSize-len(behind))
+	return append(behind, before...), err
+}
+
+// turnsOf returns those behind one tenant and up to another; empty: up to the last one.
+func (t Take) turnsOf(ctx context.Context, tx pgx.Tx, behind, upTo string, limit int) ([]turn, error) {
+	rows, err := tx.Query(ctx, dueTenants, orNull(t.Until), behind, upTo, t.Limit == 0, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (turn, error) {
+		var one turn
+		err := row.Scan(&one.tenant, &one.underWay)
+		return one, err
+	})
+}
+
+func (t Take) take(ctx context.Context, tx pgx.Tx, tenants []string, shares []int) ([]Due, error) {
+	rows, err := tx.Query(ctx, takeDue, orNull(t.Until), tenants, shares, firstDispatchGrace, lastDispatchGrace)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Due, error) {
+		var d Due
+		err := row.Scan((*[16]byte)(&d.ID), &d.Action.Tenant, &d.RequestKey, &d.Action.Principal, &d.Action.Tool, &d.Action.Payload,
+			&d.EffectContext, &d.Traceparent, &d.Tries, &d.Known)
+		return d, err
+	})
 }
 
 // Now is the database's clock.

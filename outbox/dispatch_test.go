@@ -85,8 +85,36 @@ func TestTenantsTakeTurnsAlsoIfThereAreMoreOfThemThanPlaces(t *testing.T) {
 		turns = append(turns, strings.Join(names, ""))
 		after = last
 	}
-	if want := []string{"012", "345", "66"}; !slices.Equal(turns, want) {
+	if want := []string{"012", "345", "016", "234", "56"}; !slices.Equal(turns, want) {
 		t.Errorf("turns %v, want %v", turns, want)
+	}
+}
+
+func TestATenantWithNothingUnderWayGetsOneBeyondTheLimitAndThenNoMore(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.backlog(t, "acme", 50)
+	if due := b.take(t, outbox.Take{Limit: 10}); len(due) != 10 {
+		t.Fatalf("%d are taken, want 10", len(due))
+	}
+	for _, tenant := range []string{"globex", "initech", "umbrella"} {
+		b.backlog(t, tenant, 2)
+	}
+	tenants := func(due []outbox.Due) (all []string) {
+		for _, d := range due {
+			all = append(all, d.Action.Tenant)
+		}
+		slices.Sort(all)
+		return all
+	}
+	if got, want := tenants(b.take(t, outbox.Take{Beyond: 2})), []string{"globex", "initech"}; !slices.Equal(got, want) {
+		t.Errorf("beyond the limit %v are served, want %v", got, want)
+	}
+	if got, want := tenants(b.take(t, outbox.Take{Beyond: 20})), []string{"umbrella"}; !slices.Equal(got, want) {
+		t.Errorf("then %v are served, want %v", got, want)
+	}
+	if due := b.take(t, outbox.Take{Beyond: 20}); len(due) != 0 {
+		t.Errorf("a second one of a tenant is taken beyond the limit: %v", tenants(due))
 	}
 }
 

@@ -27,6 +27,9 @@ func (s *Store) Retry(ctx context.Context, id intent.ID, by Decider) (Submitted,
 		}
 		return notEnqueued(ctx, tx, id, err)
 	})
+	if err == nil {
+		_ = Wake(ctx, s.pool) // if it is lost, the dispatchers come by themselves
+	}
 	return found, err
 }
 

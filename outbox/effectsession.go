@@ -20,12 +20,17 @@ type effectSession struct {
 	prepared []string
 }
 
+// beginEffect leaves the isolation to the role, because the tool's statements may rely on it. The row
+// is locked first, and every fact about the intent changes it: a snapshot that is older than
+// one cannot lock it.
+const beginEffect = "begin; set local synchronous_commit to on"
+
 func (s *Store) effectSession(ctx context.Context) (*effectSession, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: beginFlushed})
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: beginEffect})
 	if err != nil {
 		conn.Release()
 		return nil, err

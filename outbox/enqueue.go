@@ -24,9 +24,9 @@ type Enqueued struct {
 	NotBefore time.Time
 }
 
-// Enqueue writes the request in tx, which stays usable whatever it returns, and returns the
-// intent's id. Nothing is sent unless tx commits. The same action under the same request key
-// writes nothing. The errors that are answers are idempotency_conflict for another action,
+// Enqueue writes the request in tx, which stays usable whatever it returns unless ctx ended, and
+// returns the intent's id. Nothing is sent unless tx commits. The same action under the same
+// request key writes nothing. The errors that are answers are idempotency_conflict for another action,
 // dropped for one that a person took back, transaction_conflict if tx has to be run again, and
 // transaction_unusable.
 func Enqueue(ctx context.Context, tx pgx.Tx, e Enqueued) (intent.ID, error) {

@@ -84,10 +84,16 @@ func TestAClaimWaitsForATransactionThatRunsAndThenSeesItsEnd(t *testing.T) {
 // awaitLockWait waits until somebody waits for the lock of an intent's row in this schema.
 func (b bundle) awaitLockWait(t *testing.T) {
 	t.Helper()
+	b.awaitLockWaitOn(t, "intents")
+}
+
+// awaitLockWaitOn is awaitLockWait for a row of any table.
+func (b bundle) awaitLockWaitOn(t *testing.T, table string) {
+	t.Helper()
 	const waiting = `SELECT EXISTS (
-		SELECT FROM pg_locks l JOIN pg_locks held ON held.pid = l.pid AND held.granted AND held.relation = 'intents'::regclass
+		SELECT FROM pg_locks l JOIN pg_locks held ON held.pid = l.pid AND held.granted AND held.relation = $1::text::regclass
 		WHERE NOT l.granted)`
-	for deadline := time.Now().Add(20 * time.Second); !query[bool](t, b, waiting); {
+	for deadline := time.Now().Add(20 * time.Second); !query[bool](t, b, waiting, table); {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody waits for the row")
 		}

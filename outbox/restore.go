@@ -94,15 +94,17 @@ type AfterRestored struct {
 	Trusted bool
 	// Marked is how many intents are open and may have been sent in what was lost.
 	Marked int
-	// Parked is how many enqueued requests, of which no intent is known, may have been one there.
+	// Parked is how many enqueued requests, of which no intent is known, may have been one there,
+	// and wait for a person since now.
 	Parked int
 }
 
 // AfterRestore marks every open intent as possibly sent, because a claim that was granted may be
 // lost with its commit, and then trusts the history that PostgreSQL is in, so that claims are
 // granted again. It does so in many transactions, and trusts only at the end: it may be
-// interrupted, and called again. In a history that is trusted it does nothing unless
-// SameTimeline is set; then it stops all claims first.
+// interrupted, and called again, also by two at once. In a history that is trusted it does nothing unless
+// SameTimeline is set; then it stops all claims first. A standby is in no history of its own: the
+// error has code database_unavailable.
 //
 // What it marks gets an attempt that is presumed, and the rule does the rest: a keyed intent is sent
 // again with its key if the provider remembers it since the intent was created, a reconcilable one
@@ -112,6 +114,10 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 	at, err := readTimelines(ctx, s.pool)
 	if err != nil {
 		return AfterRestored{}, DatabaseError(err)
+	}
+	if at.Current.Number == 0 {
+		return AfterRestored{}, intent.Errorf(intent.CodeDatabaseUnavailable,
+			"PostgreSQL is a standby still, so nothing was marked; promote it, or connect to the primary, and give this again")
 	}
 	done := AfterRestored{Before: at.Trusted, After: at.Trusted}
 	if !at.Restored() {
@@ -144,10 +150,15 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 func (s *Store) trust(ctx context.Context, t Timeline, by Decider, marked int) error {
 	const statement = `
 		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked)
-		SELECT max(number) + 1, $1, $2, $3, $4, writ_now(), $5 FROM timelines`
+		SELECT max(number) + 1, $1, $2, $3, $4, writ_now(), $5 FROM timelines
+		ON CONFLICT DO NOTHING`
 	return s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, statement, t.System, t.Number, by.Principal, by.Note, marked)
-		return err
+		for { // until nobody else, who says so at the same moment, has taken the number
+			tag, err := tx.Exec(ctx, statement, t.System, t.Number, by.Principal, by.Note, marked)
+			if err != nil || tag.RowsAffected() == 1 {
+				return err
+			}
+		}
 	})
 }
 
@@ -175,14 +186,17 @@ func (s *Store) presumeOpen(ctx context.Context, before time.Time) (marked int, 
 	}
 }
 
-// parkRestored parks the enqueued requests that were due or waited when the backup was taken: each
-// may have become an intent in what was lost, and its class is not known before a worker has
-// authorized it. So a person says of each whether it runs.
+// parkRestored parks the enqueued requests that were there when the backup was taken: each may
+// have become an intent in what was lost, and its class is not known before a worker has
+// authorized it. So a person says of each whether it runs. One that was parked may have been
+// retried there, and says so from now on, with what it was parked for before. What was dropped
+// never ran. If somebody else has trusted the history meanwhile, this is over and parks nothing.
 func (s *Store) parkRestored(ctx context.Context, before time.Time) (parked int, err error) {
 	const statement = `
-		UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = writ_now(), error_code = $2, error = $3
-		WHERE e.due_at IS NOT NULL AND ($1::timestamptz IS NULL OR e.created_at < $1)
-			AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id)`
+		UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = coalesce(e.parked_at, writ_now()), error_code = $2,
+			error = $3 || CASE WHEN e.parked_at IS NULL THEN '' ELSE '; it was parked for ' || e.error_code || ': ' || e.error END
+		WHERE e.dropped_at IS NULL AND (e.due_at IS NOT NULL OR e.error_code <> $2) AND ($1::timestamptz IS NULL OR e.created_at < $1)
+			AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id) AND (SELECT ` + restoredUntil + `) IS NOT NULL`
 	err = s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statement, orNull(before), string(intent.CodeOutboxRestored),
 			"PostgreSQL was restored or failed over, and this request may have been run in what it lost; look in the provider's books, then retry or drop it")
@@ -227,7 +241,7 @@ func (s *Store) presumeAll(ctx context.Context, page []Row) (marked int, err err
 				return err
 			}
 			switch {
-			case row.State.Ended():
+			case row.State.Ended(), !row.restored(): // or somebody else has trusted the history meanwhile: claims are no loss
 				continue
 			case !row.presumed():
 				if row, err = presume(ctx, tx, row); err != nil {

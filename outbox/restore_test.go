@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -332,5 +333,38 @@ func TestRecoveryLeavesARestoredOutboxAloneUntilSomebodyTrustsIt(t *testing.T) {
 	b.afterRestore(t, outbox.Restore{})
 	if taken := b.takeStalled(t, 10); len(taken) != 1 {
 		t.Errorf("nothing is due although the outbox is trusted again")
+	}
+}
+
+// What was parked in the backup may have been retried, and run, in what was lost.
+func TestAfterARestoreAPersonIsToldOfEveryEnqueuedRequestThatItMayHaveRun(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	due, parked, dropped := propose("due", keyed()), propose("parked", keyed()), propose("dropped", keyed())
+	for _, p := range []outbox.Proposal{due, parked, dropped} {
+		if err := b.enqueue(t, requested(p), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.exec(t, `UPDATE enqueued SET due_at = NULL, parked_at = writ_now(), error_code = 'unknown_tool', error = 'no such tool' WHERE request_key = 'parked'`)
+	if _, err := b.Drop(t.Context(), dropped.ID(), withdrawn); err != nil {
+		t.Fatal(err)
+	}
+	b.loseCommits(t)
+	if done := b.afterRestore(t, outbox.Restore{}); done.Parked != 2 {
+		t.Errorf("%+v", done)
+	}
+	for p, before := range map[*outbox.Proposal]string{&due: "", &parked: "it was parked for unknown_tool: no such tool"} {
+		s, _, err := b.Submitted(t.Context(), p.ID())
+		if err != nil || s.ErrorCode != intent.CodeOutboxRestored || s.ParkedAt.IsZero() || !strings.HasSuffix(s.Error, before) || !strings.Contains(s.Error, "provider's books") {
+			t.Errorf("%s: %+v, %v", p.RequestKey, s, err)
+		}
+	}
+	if s, _, err := b.Submitted(t.Context(), dropped.ID()); err != nil || s.ErrorCode != intent.CodeDropped {
+		t.Errorf("what never runs: %+v, %v", s, err)
+	}
+	b.loseCommits(t)
+	if done := b.afterRestore(t, outbox.Restore{}); done.Parked != 0 {
+		t.Errorf("they were parked for that before: %+v", done)
 	}
 }

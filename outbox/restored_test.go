@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"writ/intent"
@@ -35,6 +36,22 @@ func cluster(t *testing.T, folder string) (b bundle, stop func()) {
 	return b, stop
 }
 
+// migratedCluster starts PostgreSQL on a new data folder, migrated, and names a folder beside it for
+// a copy.
+func migratedCluster(t *testing.T) (b bundle, stop func(), folder, backup string) {
+	t.Helper()
+	home := t.TempDir()
+	if err := os.Chmod(filepath.Dir(home), 0o711); err != nil { // PostgreSQL may run as another user
+		t.Fatal(err)
+	}
+	folder, backup = filepath.Join(home, "primary"), filepath.Join(home, "backup")
+	b, stop = cluster(t, folder)
+	if err := outbox.Migrate(t.Context(), b.url); err != nil {
+		t.Fatal(err)
+	}
+	return b, stop, folder, backup
+}
+
 // backUp copies the data folder of a cluster that does not run.
 func backUp(t *testing.T, folder, backup string) {
 	t.Helper()
@@ -45,7 +62,10 @@ func backUp(t *testing.T, folder, backup string) {
 
 // restoreTo makes a backup recover as from an archive, of which nothing is left: PostgreSQL then
 // begins a new timeline.
-func restoreTo(t *testing.T, backup string) {
+func restoreTo(t *testing.T, backup string) { recoverAs(t, backup, "recovery.signal") }
+
+// recoverAs makes a backup recover as the signal file says.
+func recoverAs(t *testing.T, backup, signal string) {
 	t.Helper()
 	data := filepath.Join(backup, "data")
 	settings, err := os.OpenFile(filepath.Join(data, "postgresql.auto.conf"), os.O_APPEND|os.O_WRONLY, 0)
@@ -58,7 +78,7 @@ func restoreTo(t *testing.T, backup string) {
 	if err := settings.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(data, "recovery.signal"), nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(data, signal), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -66,15 +86,7 @@ func restoreTo(t *testing.T, backup string) {
 // The claims are made, and the backup that is restored is older than they are.
 func TestABackupThatIsRestoredGrantsNothingBeforeAnOperatorHasSaidWhatMayBeLost(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	if err := os.Chmod(filepath.Dir(home), 0o711); err != nil { // PostgreSQL may run as another user
-		t.Fatal(err)
-	}
-	folder, backup := filepath.Join(home, "primary"), filepath.Join(home, "backup")
-	b, stop := cluster(t, folder)
-	if err := outbox.Migrate(t.Context(), b.url); err != nil {
-		t.Fatal(err)
-	}
+	b, stop, folder, backup := migratedCluster(t)
 	keyedRow, opaqueRow := b.insert(t, propose("keyed", keyed())), b.insert(t, propose("opaque", opaque()))
 	if err := b.enqueue(t, enqueued(`{}`), true); err != nil {
 		t.Fatal(err)
@@ -119,5 +131,24 @@ func TestABackupThatIsRestoredGrantsNothingBeforeAnOperatorHasSaidWhatMayBeLost(
 	}
 	if code := query[string](t, b, `SELECT error_code FROM enqueued WHERE parked_at IS NOT NULL`); code != string(intent.CodeOutboxRestored) {
 		t.Errorf("parked for %q", code)
+	}
+}
+
+// Whoever is too early would else be told that the outbox is trusted, and promote the standby then.
+func TestAStandbyIsNotTrustedBeforeItIsPromoted(t *testing.T) {
+	t.Parallel()
+	_, stop, folder, copied := migratedCluster(t)
+	stop()
+	backUp(t, folder, copied)
+	recoverAs(t, copied, "standby.signal")
+	b, _ := cluster(t, copied)
+	for _, what := range []outbox.Restore{{}, {NothingLost: true}, {SameTimeline: true}} {
+		done, err := b.AfterRestore(t.Context(), what, ada)
+		if intent.CodeOf(err) != intent.CodeDatabaseUnavailable || !strings.Contains(err.Error(), "promote it") || done.Trusted {
+			t.Errorf("%+v: %+v, %v", what, done, err)
+		}
+	}
+	if now := b.timelines(t); now.Current.Number != 0 || now.Restored() {
+		t.Errorf("%+v", now)
 	}
 }

@@ -11,19 +11,22 @@ import (
 // settleLimit is how many requests are settled at once.
 const settleLimit = 1000
 
-// settling reads the requests under way whose intents are committed: whether it is the same
-// action, and whether the intent rests. At rest is what has ended or waits: for a person, a hold to
-// be lifted, or longer than a minute for its next attempt, while no attempt is open.
+// settling reads the requests under way that are to be settled: their intents are committed, and
+// either are not the same action, or rest. At rest is what has ended or waits: for a person, a hold
+// to be lifted, or longer than a minute for its next attempt, while no attempt is open. The limit
+// counts these alone, so that those still at work hide none behind them.
 //
 // Salts differ, so the actions themselves are compared; tenant and request key are equal, because
 // the id is.
 const settling = `
-	SELECT e.id, (i.principal, i.tool, coalesce(i.payload, b.body)) IS NOT DISTINCT FROM (e.principal, e.tool, e.payload) AS same,
+	SELECT e.id, found.same
+	FROM enqueued e JOIN intents i ON i.id = e.id LEFT JOIN blobs b ON b.intent_id = i.id AND b.digest = i.payload_digest,
+	LATERAL (SELECT
+		(i.principal, i.tool, coalesce(i.payload, b.body)) IS NOT DISTINCT FROM (e.principal, e.tool, e.payload) AS same,
 		i.ended_at IS NOT NULL OR i.state IN ('in_doubt', 'awaiting_confirmation') OR ` + heldUntil + ` > writ_now()
 			OR (i.due_at > writ_now() + interval '75 seconds'
-				AND NOT EXISTS (SELECT FROM attempts a WHERE a.intent_id = i.id AND a.outcome IS NULL)) AS rests
-	FROM enqueued e JOIN intents i ON i.id = e.id LEFT JOIN blobs b ON b.intent_id = i.id AND b.digest = i.payload_digest
-	WHERE e.dispatched_at IS NOT NULL
+				AND NOT EXISTS (SELECT FROM attempts a WHERE a.intent_id = i.id AND a.outcome IS NULL)) AS rests) found
+	WHERE e.dispatched_at IS NOT NULL AND (found.rests OR NOT found.same)
 	ORDER BY e.id LIMIT $1 FOR UPDATE OF e SKIP LOCKED`
 
 // Settle forgets the requests whose intents are committed and rest, and parks those whose request
@@ -41,7 +44,7 @@ func (s *Store) Settle(ctx context.Context) (underWay int, err error) {
 			parked AS (
 				UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = writ_now(), error_code = $2, error = $3
 				FROM settling s WHERE e.id = s.id AND NOT s.same)
-			DELETE FROM enqueued e USING settling s WHERE e.id = s.id AND s.same AND s.rests`
+			DELETE FROM enqueued e USING settling s WHERE e.id = s.id AND s.same`
 	)
 	if err := s.pool.QueryRow(ctx, count).Scan(&underWay); err != nil || underWay == 0 {
 		return 0, DatabaseError(err)

@@ -134,3 +134,24 @@ func TestNothingIsParkedThatHasAnIntent(t *testing.T) {
 	}
 	b.settle(t, 1)
 }
+
+func TestIntentsAtWorkHideNoneThatRestsBehindThem(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	p := propose("order-7", keyed())
+	if err := b.enqueue(t, requested(p), true); err != nil {
+		t.Fatal(err)
+	}
+	b.takeOne(t)
+	row := b.insert(t, p)
+	// As many more as are settled at once, at work and before this one in the order of ids.
+	const more = `(jsonb_populate_record(r, jsonb_build_object('id', '00000000-0000-0000-0000-' || lpad(n::text, 12, '0'), 'request_key', n::text))).*`
+	b.exec(t, `INSERT INTO intents SELECT `+more+` FROM intents r, generate_series(1, 1000) n`)
+	b.exec(t, `INSERT INTO enqueued SELECT `+more+` FROM enqueued r, generate_series(1, 1000) n`)
+	b.settle(t, 1001)
+
+	granted := b.granted(t, row)
+	ev := of(granted, intent.Applied, "")
+	b.journal(t, granted.Row, &ev)
+	b.settle(t, 1000)
+}

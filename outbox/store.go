@@ -32,9 +32,14 @@ const progressGrace = 15 * time.Second
 // database's default says: rule 1 (nothing leaves before its row is committed) must not
 // hang on a setting that somebody else chose. A relaxed one may be lost in a crash of
 // PostgreSQL.
+//
+// Both read what others committed before each statement, whatever isolation the role has by
+// default: what is read after a lock has to be newer than what the lock was waited for.
 const (
-	beginFlushed = "begin; set local synchronous_commit to on"
-	beginRelaxed = "begin; set local synchronous_commit to off"
+	beginFlushed = readCommitted + "; set local synchronous_commit to on"
+	beginRelaxed = readCommitted + "; set local synchronous_commit to off"
+
+	readCommitted = "begin isolation level read committed"
 )
 
 // within runs fn in a transaction that was begun with the statement begin. One that PostgreSQL

@@ -34,14 +34,15 @@ type Dispatcher struct {
 	store    *outbox.Store
 	temporal client.Client
 	log      *slog.Logger
-	// atOnce bounds the requests whose intents neither rest nor are put off, over all dispatchers.
+	// atOnce bounds the requests whose intents neither rest nor are put off, over all dispatchers;
+	// as many again may be the only ones of their tenants.
 	atOnce int
 	// ready is asked at the start and whenever Temporal did not answer; nil if nothing has to be.
 	ready func(context.Context) error
 }
 
 // NewDispatcher returns a dispatcher that starts no more while the intents of atOnce enqueued
-// requests are at work; 0: [DefaultDispatchAtOnce].
+// requests are at work, but for tenants that have none, up to twice as many; 0: [DefaultDispatchAtOnce].
 func NewDispatcher(store *outbox.Store, temporal client.Client, log *slog.Logger, atOnce int) *Dispatcher {
 	if atOnce == 0 {
 		atOnce = DefaultDispatchAtOnce
@@ -57,11 +58,13 @@ func (d *Dispatcher) Needs(ready func(context.Context) error) *Dispatcher {
 	return d
 }
 
-// Run dispatches what is due, at once and at every interval, until ctx ends. What fails is logged
-// and tried again.
+// Run dispatches what is due, at once, at every interval and after every [outbox.Wake], until ctx ends. It
+// listens for those on a connection of its own. What fails is logged and tried again.
 func (d *Dispatcher) Run(ctx context.Context, interval time.Duration) {
 	r := newRound(d, nil)
 	defer r.running.Wait()
+	woken := make(chan struct{}, 1)
+	r.running.Go(func() { d.listen(ctx, woken) })
 	pause, before, said := firstSettlePause, 0, false
 	for ctx.Err() == nil {
 		took, underWay, err := r.turn(ctx)
@@ -79,12 +82,11 @@ func (d *Dispatcher) Run(ctx context.Context, interval time.Duration) {
 			pause = min(2*pause, interval)
 		}
 		before, said = underWay, err != nil
-		if took > 0 {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
+		switch {
+		case err != nil:
+			rest(ctx, pause, nil) // what failed is not mended by a wake-up, which waits
+		case took == 0:
+			rest(ctx, pause, woken)
 		}
 	}
 }
@@ -143,19 +145,21 @@ func (r *round) turn(ctx context.Context) (took, underWay int, err error) {
 	if underWay, err = r.store.Settle(ctx); err != nil {
 		return 0, 0, fmt.Errorf("settle dispatched requests: %w", err)
 	}
-	room := min(r.atOnce-underWay, dispatchBatch)
-	if room <= 0 {
+	room, beyond := r.room(underWay)
+	if room+beyond == 0 {
 		return 0, underWay, nil
 	}
-	due, err := r.take(ctx, room)
+	due, last, err := r.store.TakeDue(ctx, outbox.Take{After: r.after, Limit: room, Beyond: beyond, Until: r.until})
 	if err != nil {
 		return 0, underWay, fmt.Errorf("take enqueued requests: %w", err)
 	}
+	r.after = last
 	found := map[string]hosted{}
-	for _, one := range due {
+	for i, one := range due {
 		h, known := found[one.Action.Tool]
 		if !known {
 			if h, err = r.host(ctx, one.Action.Tool); err != nil {
+				r.giveBack(ctx, due[i:])
 				return len(due), underWay, fmt.Errorf("find the workers of %s: %w", one.Action.Tool, err)
 			}
 			found[one.Action.Tool] = h
@@ -165,21 +169,29 @@ func (r *round) turn(ctx context.Context) (took, underWay int, err error) {
 	return len(due), underWay, nil
 }
 
-// take goes on behind the tenant whose turn was last, and begins again with the first one.
-func (r *round) take(ctx context.Context, room int) (due []outbox.Due, err error) {
-	for {
-		from := r.after
-		due, r.after, err = r.store.TakeDue(ctx, outbox.Take{After: from, Limit: room, Until: r.until})
-		if err != nil || len(due) > 0 || from == "" {
-			return due, err
-		}
-	}
+// room is for how many requests there is room, and for how many more beyond it that are the first of
+// their tenants. So nobody's slow intents keep another tenant from its next one, and as many
+// tenants would have to be at work as the bound allows requests before one waits for them.
+func (d *Dispatcher) room(underWay int) (room, beyond int) {
+	room = max(0, min(d.atOnce-underWay, dispatchBatch))
+	return room, max(0, min(2*d.atOnce-underWay, dispatchBatch)-room)
 }
 
 // hosted is where the workers of a tool poll, or why that is not known.
 type hosted struct {
 	queue   string
 	unknown *intent.Error
+}
+
+// giveBack undoes that requests were taken which nobody was asked to work on. Those for which it
+// fails come up again when their time has passed.
+func (r *round) giveBack(ctx context.Context, due []outbox.Due) {
+	for _, one := range due {
+		if err := r.store.GiveBack(ctx, one); err != nil {
+			r.log.Warn("a request that could not be handed on is taken again later", "intent", one.ID, "error", err)
+			return
+		}
+	}
 }
 
 // host finds the workers of a tool. The error is the database's.

@@ -343,6 +343,37 @@ func TestNoMoreWorkIsUnderWayThanTheBoundAllows(t *testing.T) {
 	}
 }
 
+func TestATenantWhoseIntentsFillTheBoundDoesNotHoldUpAnothersNextOne(t *testing.T) {
+	t.Parallel()
+	b, e := newBacklog(t)
+	e.rests = false
+	b.enqueueMany(t, 40)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		dispatcher(b, e, 30).Run(ctx, 10*time.Millisecond)
+	}()
+	defer func() { cancel(); <-done }()
+	await(t, "the bound is full", func() bool { return b.intents(t) == 30 })
+	tenants := []string{"globex", "initech", "umbrella"}
+	for _, tenant := range tenants {
+		b.enqueue(t, tenant, tenant+"-1", "payments.capture", `{}`)
+		b.enqueue(t, tenant, tenant+"-2", "payments.capture", `{}`)
+	}
+	await(t, "each tenant has its first one", func() bool { return b.intents(t) == 33 })
+	for _, tenant := range tenants {
+		if e.times(tenant+"-1")+e.times(tenant+"-2") != 1 {
+			t.Errorf("of %s %d and %d are started, want one", tenant, e.times(tenant+"-1"), e.times(tenant+"-2"))
+		}
+	}
+	_, err := b.pool.Exec(t.Context(), `UPDATE intents SET state = 'cancelled', ended_at = now(), due_at = NULL, version = version + 1 WHERE tenant = 'acme'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "all are started when there is room", func() bool { return b.intents(t) == 46 })
+}
+
 // await polls until the condition holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -453,5 +484,25 @@ func TestAQueueWithoutAWorkerIsLeftAloneAndTheRestFlow(t *testing.T) {
 	// Only those are handed over that were taken before the first one found nobody.
 	if e.queues["empty"] > 10 || b.intents(t) != 5 {
 		t.Errorf("%d were handed to a queue without a worker, %d of 5 others are intents", e.queues["empty"], b.intents(t))
+	}
+}
+
+func TestWhatWasTakenAndCouldNotBeHandedOnIsGivenBack(t *testing.T) {
+	t.Parallel()
+	b, e := newBacklog(t)
+	b.enqueueMany(t, 3)
+	if _, err := b.pool.Exec(t.Context(), `ALTER TABLE tool_specs RENAME TO no_specs`); err != nil {
+		t.Fatal(err)
+	}
+	if err := dispatcher(b, e, 10).Dispatch(t.Context(), nil); err == nil {
+		t.Fatal("it dispatched without knowing where the workers are")
+	}
+	var given int
+	const untouched = `SELECT count(*) FROM enqueued WHERE tries = 0 AND dispatched_at IS NULL AND due_at <= writ_now()`
+	if err := b.pool.QueryRow(t.Context(), untouched).Scan(&given); err != nil {
+		t.Fatal(err)
+	}
+	if given != 3 {
+		t.Errorf("%d of 3 requests are due as before", given)
 	}
 }

@@ -7,3 +7,9 @@ func (s *Sweeper) Within(patience time.Duration) *Sweeper {
 	s.patience = patience
 	return s
 }
+
+// Rest is rest.
+var Rest = rest
+
+// WakeGap is wakeGap.
+const WakeGap = wakeGap

@@ -195,12 +195,15 @@ func (s *Sweeper) wake(ctx context.Context, st outbox.Stalled) error {
 		return context.Cause(ctx)
 	}
 	err := s.signal(ctx, st)
-	if err != nil {
+	switch {
+	case err == nil:
+		s.log.Info("an overdue intent has a running workflow again", "intent_id", st.ID)
+	case ctx.Err() != nil:
+		return context.Cause(ctx) // said once, of the whole batch
+	default:
 		s.log.Warn("an overdue intent was not started", "intent_id", st.ID, "error", err)
-		return err
 	}
-	s.log.Info("an overdue intent has a running workflow again", "intent_id", st.ID)
-	return nil
+	return err
 }
 
 func (s *Sweeper) signal(ctx context.Context, st outbox.Stalled) error {

@@ -1,6 +1,7 @@
 package recovery_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -162,13 +163,17 @@ func TestASweepThatTemporalHoldsUpEndsWhileItsIntentsAreStillItsOwn(t *testing.T
 	t.Parallel()
 	store, _ := overdue(t, 205)
 	temporal, told := &slowTemporal{never: true, second: make(chan struct{})}, 0
-	sweeper := recovery.NewSweeper(store, temporal, slog.New(slog.DiscardHandler)).Within(time.Millisecond)
-	err := sweeper.SweepEach(t.Context(), func(_ outbox.Stalled, err error) {
-		if err == nil {
-			t.Error("one was started")
+	var log bytes.Buffer
+	sweeper := recovery.NewSweeper(store, temporal, slog.New(slog.NewTextHandler(&log, nil))).Within(time.Millisecond)
+	err := sweeper.SweepEach(t.Context(), func(st outbox.Stalled, err error) {
+		if intent.CodeOf(err) != intent.CodeTemporalUnavailable {
+			t.Errorf("of %s it is said: %v", st.ID, err)
 		}
 		told++
 	})
+	if log.Len() > 0 { // whoever sweeps says it, once
+		t.Errorf("it says of each of them what it returns of all: %s", &log)
+	}
 	if intent.CodeOf(err) != intent.CodeTemporalUnavailable || told != 100 || temporal.waiting > 10 {
 		t.Errorf("%v; told of %d, Temporal was asked for %d", err, told, temporal.waiting)
 	}

@@ -71,14 +71,19 @@ func (t transport[E]) exporters(ctx context.Context) ([]E, error) {
 	for _, name := range names {
 		exporter, err := t.exporter(ctx, name)
 		if err != nil {
-			for _, e := range made {
-				_ = e.Shutdown(ctx) // it has sent nothing
-			}
+			giveUp(ctx, made)
 			return nil, err
 		}
 		made = append(made, exporter)
 	}
 	return made, nil
+}
+
+// giveUp shuts down exporters that have sent nothing, so that no failure of theirs is of interest.
+func giveUp[E shutdowner](ctx context.Context, exporters []E) {
+	for _, e := range exporters {
+		_ = e.Shutdown(ctx)
+	}
 }
 
 func (t transport[E]) exporter(ctx context.Context, name string) (none E, err error) {
@@ -88,14 +93,13 @@ func (t transport[E]) exporter(ctx context.Context, name string) (none E, err er
 	if err := t.signal.checkOTLP(); err != nil {
 		return none, err
 	}
-	switch protocol := firstSet(t.signal.variable("PROTOCOL"), "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
+	switch variable, protocol := firstSet(t.signal.variable("PROTOCOL"), "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
 	case "", "http/protobuf":
 		return t.http(ctx)
 	case "grpc":
 		return t.grpc(ctx)
 	default:
-		return none, intent.Errorf(intent.CodeInvalidConfig,
-			"OTEL_EXPORTER_OTLP_PROTOCOL is %q; use http/protobuf or grpc", protocol)
+		return none, intent.Errorf(intent.CodeInvalidConfig, "%s is %q; use http/protobuf or grpc", variable, protocol)
 	}
 }
 
@@ -108,7 +112,7 @@ func (s signal) exporterNames() ([]string, error) {
 	variable := "OTEL_" + string(s) + "_EXPORTER"
 	listed := os.Getenv(variable)
 	if listed == "" {
-		if firstSet(s.variable("ENDPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT") != "" {
+		if _, endpoint := firstSet(s.variable("ENDPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint != "" {
 			return []string{"otlp"}, nil
 		}
 		return nil, nil
@@ -126,11 +130,12 @@ func (s signal) exporterNames() ([]string, error) {
 	return names, nil
 }
 
-func firstSet(names ...string) string {
-	for _, name := range names {
-		if value := os.Getenv(name); value != "" {
-			return value
+// firstSet is the first of the variables that is set, and its value; empty if none is.
+func firstSet(variables ...string) (variable, value string) {
+	for _, variable := range variables {
+		if value := os.Getenv(variable); value != "" {
+			return variable, value
 		}
 	}
-	return ""
+	return "", ""
 }

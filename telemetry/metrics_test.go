@@ -34,7 +34,7 @@ func TestWhatIsCountedReachesTheCollector(t *testing.T) {
 
 func TestMetricsAreSentAtTheIntervalOfTheEnvironment(t *testing.T) {
 	received, endpoint := otlptest.OverHTTP(t)
-	setUp(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "20"})
+	defer setUp(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_METRIC_EXPORT_INTERVAL": "20"})()
 	telemetry.CountAlert("contradiction")
 	for deadline := time.Now().Add(10 * time.Second); len(received.Metrics()) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {

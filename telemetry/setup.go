@@ -46,6 +46,7 @@ func Setup(ctx context.Context, service string) (shutdown func(context.Context) 
 	}
 	readers, err := metricReaders(ctx)
 	if err != nil {
+		giveUp(ctx, spans)
 		return nil, err
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {

@@ -269,21 +269,27 @@ func (c headerCarrier) Set(key, value string) { http.Header(c).Set(key, value) }
 func (c headerCarrier) Keys() []string        { return nil }
 
 func TestAValueThatCannotBeFollowedIsRefusedAndChangesNothing(t *testing.T) {
-	for name, variables := range map[string]map[string]string{
-		"an unknown exporter": {"OTEL_TRACES_EXPORTER": "otlp,zipkin"},
-		"an unknown protocol": {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"},
-		"broken attributes":   {"OTEL_RESOURCE_ATTRIBUTES": "no equals sign"},
+	for name, c := range map[string]struct {
+		variables map[string]string
+		faulty    string
+	}{
+		"an unknown exporter": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp,zipkin"}, "OTEL_TRACES_EXPORTER"},
+		"an unknown protocol": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}, "OTEL_EXPORTER_OTLP_PROTOCOL"},
+		"an unknown protocol of metrics alone": {map[string]string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json",
+		}, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"},
+		"broken attributes": {map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "no equals sign"}, "OTEL_RESOURCE_ATTRIBUTES"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment(t, variables)
-			before := otel.GetTracerProvider()
+			environment(t, c.variables)
+			tracers, meters := otel.GetTracerProvider(), otel.GetMeterProvider()
 			_, err := telemetry.Setup(t.Context(), "writ-test")
 			var e *intent.Error
-			if !errors.As(err, &e) || e.Code != intent.CodeInvalidConfig {
-				t.Fatalf("Setup returned %v, want code %s", err, intent.CodeInvalidConfig)
+			if !errors.As(err, &e) || e.Code != intent.CodeInvalidConfig || !strings.HasPrefix(e.Message, c.faulty+" ") {
+				t.Fatalf("Setup returned %v, want code %s and %s", err, intent.CodeInvalidConfig, c.faulty)
 			}
-			if otel.GetTracerProvider() != before {
-				t.Error("the refused Setup installed a tracer")
+			if otel.GetTracerProvider() != tracers || otel.GetMeterProvider() != meters {
+				t.Error("the refused Setup installed a tracer or a meter")
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -64,20 +63,13 @@ func runChaos(command *cobra.Command, options chaos.Options) error {
 	if options.Provider == "" {
 		options.Provider = filepath.Join(filepath.Dir(options.Writ), "writ-provider")
 	}
-	for flag, path := range map[string]string{"--writ": options.Writ, "--provider": options.Provider} {
-		if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-			return usageError{fmt.Errorf("there is no program %s: build it with 'make build', or name it with %s", path, flag)}
-		}
+	if err := errors.Join(checkProgram("--writ", options.Writ), checkProgram("--provider", options.Provider)); err != nil {
+		return err
 	}
 	options.Progress = func(sentence string) { fmt.Fprintln(command.ErrOrStderr(), sentence) }
 	report, err := chaos.Run(command.Context(), options)
 	if err != nil {
 		return err
 	}
-	if output == "json" {
-		err = json.NewEncoder(command.OutOrStdout()).Encode(report)
-	} else {
-		err = report.Print(command.OutOrStdout())
-	}
-	return errors.Join(err, report.Verdict())
+	return printVerdict(command, output, report)
 }

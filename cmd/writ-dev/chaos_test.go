@@ -1,12 +1,10 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -44,31 +42,7 @@ func TestAnInterruptedChaosRunFailsAndLeavesNoProcess(t *testing.T) {
 		}
 	}
 	command := program([]string{"TMPDIR=" + reachableFolder(t)}, "chaos", "--writ", writ, "--provider", provider)
-	stderr := newWatchedBuffer()
-	command.Stderr = stderr
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	running := &process{command: command, stderr: stderr}
-	t.Cleanup(func() { _ = command.Process.Kill() })
-	stderr.await(t, "seed 1: ")
-	children := running.children(t)
-	running.signal(t, syscall.SIGINT)
-	var exit *exec.ExitError
-	if err := running.wait(t); !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
-		t.Errorf("the run ended with %v, want exit status %d:\n%s", err, exitFailure, stderr)
-	}
-	if !strings.Contains(stderr.String(), "interrupted") {
-		t.Errorf("it does not say that it was interrupted:\n%s", stderr)
-	}
-	if len(children) < 8 { // PostgreSQL, Temporal, the provider, three workers and two that recover
-		t.Errorf("it had only the children %v", children)
-	}
-	for _, child := range children {
-		if alive(child) {
-			t.Errorf("child %d still runs", child)
-		}
-	}
+	interruptedRun(t, command, "seed 1: ", 8) // PostgreSQL, Temporal, the provider, three workers and two that recover
 }
 
 // reachableFolder makes a folder that the user of PostgreSQL can reach also when the tests

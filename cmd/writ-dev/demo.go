@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,8 +45,8 @@ func runDemo(command *cobra.Command, options demo.Options) error {
 		}
 		options.Writ = filepath.Join(filepath.Dir(self), "writ")
 	}
-	if info, err := os.Stat(options.Writ); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-		return usageError{fmt.Errorf("there is no program %s: build it with 'make build', or name it with --writ", options.Writ)}
+	if err := checkProgram("--writ", options.Writ); err != nil {
+		return err
 	}
 	if _, err := os.Stat(options.Captures); err != nil {
 		return usageError{fmt.Errorf("the captures cannot be read (%w): name their file with --captures", err)}
@@ -58,10 +56,5 @@ func runDemo(command *cobra.Command, options demo.Options) error {
 	if err != nil {
 		return err
 	}
-	if output == "json" {
-		err = json.NewEncoder(command.OutOrStdout()).Encode(report)
-	} else {
-		err = report.Print(command.OutOrStdout())
-	}
-	return errors.Join(err, report.Verdict())
+	return printVerdict(command, output, report)
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"writ/cmd/writ-dev/demo"
@@ -40,31 +38,7 @@ func TestTheDemonstrationCapturesEachPaymentOnceAlthoughAWorkerIsKilled(t *testi
 func TestAnInterruptedDemonstrationFailsAndLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	command := program(nil, "demo", "--writ", writProgram(t), "--captures", someCaptures(t, 200))
-	stderr := newWatchedBuffer()
-	command.Stderr = stderr
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	running := &process{command: command, stderr: stderr}
-	t.Cleanup(func() { _ = command.Process.Kill() })
-	stderr.await(t, "asking two workers")
-	children := running.children(t)
-	running.signal(t, syscall.SIGINT)
-	var exit *exec.ExitError
-	if err := running.wait(t); !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
-		t.Errorf("the demonstration ended with %v, want exit status %d:\n%s", err, exitFailure, stderr)
-	}
-	if !strings.Contains(stderr.String(), "interrupted") {
-		t.Errorf("it does not say that it was interrupted:\n%s", stderr)
-	}
-	if len(children) < 3 { // PostgreSQL and two workers
-		t.Errorf("it had only the children %v", children)
-	}
-	for _, child := range children {
-		if alive(child) {
-			t.Errorf("child %d still runs", child)
-		}
-	}
+	interruptedRun(t, command, "asking two workers", 3) // PostgreSQL and two workers
 }
 
 func TestTheDemonstrationSaysWhenAProgramOrAFileIsMissing(t *testing.T) {

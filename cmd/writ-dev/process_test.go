@@ -86,6 +86,37 @@ func program(environment []string, arguments ...string) *exec.Cmd {
 	return command
 }
 
+// interruptedRun starts a run and interrupts it when it says something, by which it has at least so
+// many children. It must fail, and leave none of them.
+func interruptedRun(t *testing.T, command *exec.Cmd, says string, least int) {
+	t.Helper()
+	stderr := newWatchedBuffer()
+	command.Stderr = stderr
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	running := &process{command: command, stderr: stderr}
+	t.Cleanup(func() { _ = command.Process.Kill() })
+	stderr.await(t, says)
+	children := running.children(t)
+	running.signal(t, syscall.SIGINT)
+	var exit *exec.ExitError
+	if err := running.wait(t); !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
+		t.Errorf("it ended with %v, want exit status %d:\n%s", err, exitFailure, stderr)
+	}
+	if !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("it does not say that it was interrupted:\n%s", stderr)
+	}
+	if len(children) < least {
+		t.Errorf("it had only the children %v", children)
+	}
+	for _, child := range children {
+		if alive(child) {
+			t.Errorf("child %d still runs", child)
+		}
+	}
+}
+
 // refusal runs writ-dev to its end, which must be a failure with the given
 // status, and returns what it reported.
 func refusal(t *testing.T, status int, environment []string, arguments ...string) (code, message string) {

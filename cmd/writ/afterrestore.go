@@ -47,7 +47,7 @@ func (f restoreFlags) restore(cmd *cobra.Command) (writ.Restore, error) {
 		}
 		return what, nil
 	}
-	for _, name := range []string{"once", "dry-run", "every", "start-within"} {
+	for _, name := range []string{"once", "dry-run", "every", "start-within", "dispatch-every", "dispatch-at-once"} {
 		if cmd.Flags().Changed(name) {
 			return what, usage("--after-restore and --%s exclude each other", name)
 		}

@@ -52,7 +52,7 @@ Temporal have answered, with -o json on standard output: {"ready":true,"pid":…
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.once, "once", false, "start what is overdue now, say what was started, and end")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "list what is overdue now, and change nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "list the intents that are overdue now, and change nothing; writ enqueued list has the requests")
 	flags.DurationVar(&f.every, "every", recovery.DefaultInterval, "how often to look for intents that stopped")
 	flags.DurationVar(&f.startWithin, "start-within", 0, startWithinUsage)
 	f.dispatch.register(cmd)
@@ -66,6 +66,9 @@ const startWithinUsage = "how `long` to wait for PostgreSQL and Temporal at the 
 func (p *program) recoverIntents(cmd *cobra.Command, f recoverFlags) error {
 	if f.every <= 0 || f.startWithin < 0 {
 		return usage("--every must be longer than 0, and --start-within must not be negative")
+	}
+	if f.once && f.dryRun {
+		return usage("--once and --dry-run exclude each other")
 	}
 	if err := f.dispatch.check(); err != nil {
 		return err

@@ -11,8 +11,10 @@ import (
 func TestRecoveryRefusesFlagsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
+		"--once --dry-run", "--after-restore --dispatch-every 1s", "--after-restore --dispatch-at-once 5",
 		"--every 0s", "--every -1s", "--start-within -1s",
 		"--after-restore --once", "--after-restore --dry-run", "--after-restore --every 1s", "--after-restore --before yesterday",
+		"--after-restore --start-within 1s", "--after-restore --dispatch-every 2s", "--after-restore --dispatch-at-once 7",
 		"--before 2026-03-01T12:00:00Z", "--nothing-lost", "--same-timeline --once", "--note why", "--principal ada",
 		"--after-restore --nothing-lost --same-timeline", "--after-restore --nothing-lost --before 2026-03-01T12:00:00Z",
 	} {

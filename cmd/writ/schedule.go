@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,8 +138,7 @@ func writeSchedules(w io.Writer, list []writ.ScheduleSummary) {
 		fmt.Fprintln(w, "no schedules")
 		return
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tTENANT\tTOOL\tNEXT\tNOTE")
+	rows := [][]string{{"NAME", "TENANT", "TOOL", "NEXT", "NOTE"}}
 	for _, s := range list {
 		next := "-"
 		switch {
@@ -150,13 +147,9 @@ func writeSchedules(w io.Writer, list []writ.ScheduleSummary) {
 		case len(s.Next) > 0:
 			next = moment(s.Next[0])
 		}
-		cells := []string{s.Name, s.Tenant, dash(s.Tool), next, s.Note}
-		for i, cell := range cells {
-			cells[i] = printable(cell)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, []string{s.Name, s.Tenant, dash(s.Tool), next, s.Note})
 	}
-	_ = table.Flush() // into memory
+	writeTable(w, rows)
 }
 
 // oneSchedule is a command that does something to one schedule.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,16 +61,11 @@ func writeTools(w io.Writer, list []writ.Tool) {
 		fmt.Fprintln(w, "no worker has published a tool; start one with `writ worker`")
 		return
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tCLASS\tPROVIDER\tTASK QUEUE\tDESCRIPTION")
+	rows := [][]string{{"NAME", "CLASS", "PROVIDER", "TASK QUEUE", "DESCRIPTION"}}
 	for _, t := range list {
-		cells := []string{t.Name, string(t.Class), dash(t.Behaviour.Provider), t.TaskQueue, t.Description}
-		for i, cell := range cells {
-			cells[i] = printable(cell)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, []string{t.Name, string(t.Class), dash(t.Behaviour.Provider), t.TaskQueue, t.Description})
 	}
-	_ = table.Flush() // into memory
+	writeTable(w, rows)
 }
 
 func dash(text string) string {

@@ -14,10 +14,8 @@ import (
 	"writ/cmd/writ-dev/chaos/check"
 )
 
-const (
-	// sayEvery is how often the run says how far it is.
-	sayEvery = 15 * time.Second
-)
+// sayEvery is how often the run says how far it is.
+const sayEvery = 15 * time.Second
 
 // run lets the faults happen and judges what is left.
 func (w *world) run(ctx context.Context) (Report, error) {
@@ -68,13 +66,12 @@ func (w *world) writeSchedule(events []Event) error {
 // rest, with the faults that could not be made.
 func (w *world) disturb(ctx context.Context, events []Event, evidence *check.Evidence) (missed []Missed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	asking, stopAsking := context.WithTimeout(ctx, w.options.Length)
 	defer stopAsking()
 	load := newSubmission(w.client, w.options.Seed)
 	var background sync.WaitGroup
 	defer background.Wait()
-	defer cancel()
+	defer cancel() // before the wait, which would have no end else
 	background.Go(func() { load.run(ctx, asking, w.options.Rate) })
 	background.Go(func() { w.watch(ctx, load, evidence.Seen) })
 

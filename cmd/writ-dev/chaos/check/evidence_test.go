@@ -37,7 +37,10 @@ var (
 
 // goodRun is the evidence of a run in which each order happened once.
 func goodRun() Evidence {
-	e := Evidence{Documents: []string{stored.mark()}, Seen: map[ReceiptID]string{}}
+	e := Evidence{
+		Documents: []string{stored.mark()}, Seen: map[ReceiptID]string{},
+		Faults: []Fault{{Kind: "worker_kill", Began: start, Ended: start}},
+	}
 	for _, o := range orders {
 		e.Asked = append(e.Asked, Asked{Tool: o.tool, RequestKey: o.requestKey(), Mark: o.mark(), Accepted: true, Told: "completed"})
 		e.Intents = append(e.Intents, Intent{

@@ -22,9 +22,11 @@ type judge struct {
 	kept      map[string]bool
 }
 
-// Judge compares the evidence with what the classes promise.
+// Judge compares the evidence with what the classes promise. A run in which nothing was asked for
+// or nothing was broken has shown nothing, which is a violation as well.
 func Judge(e Evidence) Verdict {
 	j := newJudge(e)
+	j.judgeRun()
 	for _, a := range e.Asked {
 		j.judgeAsked(a)
 	}
@@ -80,6 +82,16 @@ func newJudge(e Evidence) *judge {
 
 func (j *judge) violation(kind, requestKey, format string, arguments ...any) {
 	j.verdict.Violations = append(j.verdict.Violations, Violation{kind, requestKey, fmt.Sprintf(format, arguments...)})
+}
+
+// judgeRun finds a run that cannot have shown anything.
+func (j *judge) judgeRun() {
+	if len(j.Asked) == 0 {
+		j.violation(Incomplete, "", "nothing was asked for")
+	}
+	if len(j.Faults) == 0 {
+		j.violation(Incomplete, "", "not one fault could be made")
+	}
 }
 
 // judgeAsked follows one request from what its caller was told to its effects.

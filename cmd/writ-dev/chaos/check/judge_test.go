@@ -182,6 +182,14 @@ func TestWhatMustNotBeIsFound(t *testing.T) {
 			func(e *Evidence) { e.Requests = e.Requests[1:] },
 			[]string{Incomplete},
 		},
+		"a run in which nothing was asked for": {
+			func(e *Evidence) { *e = Evidence{Faults: e.Faults} },
+			[]string{Incomplete},
+		},
+		"a run in which nothing was broken": {
+			func(e *Evidence) { e.Faults = nil },
+			[]string{Incomplete},
+		},
 		"a tool that the judge does not know": {
 			func(e *Evidence) { e.asked(echo).Tool = "unknown" },
 			[]string{Incomplete},

@@ -11,7 +11,7 @@ const (
 	opaque        = "opaque"
 )
 
-// classes are the columns of the report, in its order.
+// classes are the rows of the report, in its order.
 var classes = []string{keyed, reconcilable, opaque, transactional, read}
 
 // tool is what the judge expects of a sample tool.

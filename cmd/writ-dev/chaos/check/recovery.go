@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -45,12 +46,7 @@ func recoveries(e Evidence) []Recovery {
 			Kind: kind, Faults: count, Samples: len(of), P50: quantile(of, 50), P99: quantile(of, 99), Max: quantile(of, 100),
 		})
 	}
-	slices.SortFunc(measured, func(a, b Recovery) int {
-		if a.Kind < b.Kind {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(measured, func(a, b Recovery) int { return strings.Compare(a.Kind, b.Kind) })
 	return measured
 }
 
