@@ -30,6 +30,8 @@ func TestACommandLineThatIsNotUnderstoodExits2AndSaysWhereHelpIs(t *testing.T) {
 		{"tools list --database-url=", "--database-url is empty"},
 		{"tools list --temporal-address=", "--temporal-address is empty"},
 		{"tools list --temporal-namespace=", "--temporal-namespace is empty"},
+		{"execute echo --payload=", "--payload is empty"},
+		{"schedule create a echo --every 1h --time-zone=", "--time-zone is empty"},
 		{"intent list --tenant=", "--tenant is empty"},
 		{"enqueued list --tenant=", "--tenant is empty"},
 		{"doubt --tool=", "--tool is empty"},
