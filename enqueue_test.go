@@ -203,6 +203,30 @@ func TestATransactionThatTakesNothingIsNotMistakenForADefect(t *testing.T) {
 	e.wantRows(t, "enqueued", 0)
 }
 
+func TestASearchPathThatDoesNotNameTheOutboxIsSaidToBeWrongAndTheTransactionGoesOn(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	for name, spoil := range map[string]string{
+		"no outbox":                 `SET LOCAL search_path = pg_temp`,
+		"the host's table of names": `CREATE TEMPORARY TABLE intents (id int) ON COMMIT DROP`,
+	} {
+		err := pgx.BeginFunc(t.Context(), e.pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(t.Context(), spoil); err != nil {
+				return err
+			}
+			if _, err := Enqueue(t.Context(), tx, capture, EnqueueOptions{}); intent.CodeOf(err) != intent.CodeMigrationRequired || !strings.Contains(err.Error(), "search_path") {
+				t.Errorf("%s: %v", name, err)
+			}
+			_, err := tx.Exec(t.Context(), `SELECT 1`)
+			return err
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	e.wantRows(t, "enqueued", 0)
+}
+
 func TestNoTransactionAtAllIsRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := Enqueue(t.Context(), nil, capture, EnqueueOptions{}); intent.CodeOf(err) != intent.CodeTransactionUnusable {

@@ -148,13 +148,13 @@ func (s Schedule) spec() client.ScheduleSpec {
 func (c *Client) Schedules(ctx context.Context) ([]ScheduleSummary, error) {
 	pages, err := c.temporal.ScheduleClient().List(ctx, client.ScheduleListOptions{})
 	if err != nil {
-		return nil, temporalError(err)
+		return nil, temporalStartError(err)
 	}
 	list := []ScheduleSummary{}
 	for pages.HasNext() {
 		entry, err := pages.Next()
 		if err != nil {
-			return nil, temporalError(err)
+			return nil, temporalStartError(err)
 		}
 		tenant, name, ok := workflows.ScheduleOf(entry.ID)
 		if !ok {
@@ -194,16 +194,31 @@ func (c *Client) TriggerSchedule(ctx context.Context, tenant, name string) error
 }
 
 // BackfillSchedule asks for the requests of all nominal times from one moment to another, at
-// once. What was done for one of them is not done again.
+// once. What was done for one of them is not done again. The error is invalid_schedule for a time
+// that has not passed, or lies before 1970.
 func (c *Client) BackfillSchedule(ctx context.Context, tenant, name string, from, to time.Time) error {
-	if !from.Before(to) {
-		return intent.Errorf(intent.CodeInvalidSchedule, "a backfill from %s to %s has no time in it", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
+	if err := checkBackfill(from, to, time.Now()); err != nil {
+		return err
 	}
 	return c.withSchedule(ctx, tenant, name, "", func(h client.ScheduleHandle) error {
 		return h.Backfill(ctx, client.ScheduleBackfillOptions{Backfill: []client.ScheduleBackfill{
 			{Start: from, End: to, Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL},
 		}})
 	})
+}
+
+// checkBackfill refuses what Temporal takes without a word and does nothing for.
+func checkBackfill(from, to, now time.Time) error {
+	const clocksDiffer = time.Minute
+	switch {
+	case !from.Before(to):
+		return intent.Errorf(intent.CodeInvalidSchedule, "a backfill from %s to %s has no time in it", from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339))
+	case to.After(now.Add(clocksDiffer)):
+		return intent.Errorf(intent.CodeInvalidSchedule, "a backfill is of times that have passed, and %s has not; end it earlier", to.UTC().Format(time.RFC3339))
+	case from.Before(time.Unix(0, 0)):
+		return intent.Errorf(intent.CodeInvalidSchedule, "a schedule has no times before 1970, and the backfill begins at %s; begin it later", from.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // DeleteSchedule ends a schedule. The intents that it asked for are not touched.
@@ -237,5 +252,5 @@ func scheduleError(err error, tenant, name string) error {
 	case errors.As(err, &invalid):
 		return intent.Errorf(intent.CodeInvalidSchedule, "Temporal does not take the schedule: %w", err)
 	}
-	return temporalError(err)
+	return temporalStartError(err)
 }

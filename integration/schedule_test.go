@@ -33,7 +33,7 @@ func TestABackfillOfAScheduleRunsEachOfItsTimesOnceHoweverOftenItIsRepeated(t *t
 	w := newWorld(t)
 	w.startWorker(t)
 	w.scheduled(t, capture, "closing")
-	from := time.Date(2026, 3, 1, 0, 30, 0, 0, time.UTC)
+	from := time.Date(2025, 3, 1, 0, 30, 0, 0, time.UTC)
 	backfill := func(hours int) {
 		t.Helper()
 		p := w.writ(t, "schedule", "backfill", "closing", "--tenant", w.name,
@@ -42,7 +42,7 @@ func TestABackfillOfAScheduleRunsEachOfItsTimesOnceHoweverOftenItIsRepeated(t *t
 			t.Fatal(p.transcript())
 		}
 		for hour := range hours {
-			w.awaitState(t, fmt.Sprintf("schedule:closing:2026-03-01T%02d:00:00Z", hour+1), intent.Completed)
+			w.awaitState(t, fmt.Sprintf("schedule:closing:2025-03-01T%02d:00:00Z", hour+1), intent.Completed)
 		}
 	}
 	backfill(3)

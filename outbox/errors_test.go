@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"writ/intent"
@@ -25,6 +26,8 @@ func TestAnErrorOfTheDatabaseSaysWhetherTheStatementMayBeRepeated(t *testing.T) 
 		"a wrong password":        {&pgconn.PgError{Code: "28P01"}, intent.CodeDatabaseDenied, false},
 		"no such database":        {&pgconn.PgError{Code: "3D000"}, intent.CodeDatabaseDenied, false},
 		"no such table":           {&pgconn.PgError{Code: "42P01"}, intent.CodeMigrationRequired, false},
+		"another intents table":   {&pgconn.PgError{Code: "42P08"}, intent.CodeMigrationRequired, false},
+		"a value of another kind": {pgx.ScanArgError{FieldName: "created_at", Err: errors.New("cannot scan Infinity")}, intent.CodeDatabaseRefused, false},
 		"a lost statement":        {&pgconn.PgError{Code: "26000"}, intent.CodeDatabaseRefused, false},
 		"a broken constraint":     {&pgconn.PgError{Code: "23514"}, intent.CodeDatabaseRefused, false},
 	} {

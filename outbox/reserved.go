@@ -60,6 +60,10 @@ func loadInserted(ctx context.Context, tx pgx.Tx, p Proposal) (Row, error) {
 	if err := r.forbids(p.RequestKey, p.action()); err != nil {
 		return row, err
 	}
+	if r.fingerprint != nil { // it is locked, so it is what the insert was refused for
+		return row, intent.Errorf(intent.CodeIdempotencyConflict,
+			"what is enqueued under request key %q was changed by hand and contradicts itself, and nothing was written or sent for this request; `writ enqueued drop %s` takes it back, then use a new key", p.RequestKey, id)
+	}
 	// Whatever reserved the key is gone by now; the next try finds out what it became.
 	return row, fmt.Errorf("intent %s was not inserted, because its request key changed hands meanwhile", id)
 }

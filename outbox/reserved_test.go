@@ -46,6 +46,24 @@ func TestOnlyTheEnqueuedActionBecomesTheIntentOfItsKey(t *testing.T) {
 	}
 }
 
+func TestAnEnqueuedRequestThatWasChangedByHandIsAConflictAndNoOutage(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	for name, change := range map[string]string{"principal": `principal = 'boss'`, "tool": `tool = 'payments.refund'`, "payload": `payload = payload || ' '`} {
+		mine := propose(name, keyed())
+		if err := b.enqueue(t, requested(mine), true); err != nil {
+			t.Fatal(err)
+		}
+		b.exec(t, `UPDATE enqueued SET `+change+` WHERE request_key = $1`, name)
+		if _, err := b.Insert(t.Context(), mine); intent.CodeOf(err) != intent.CodeIdempotencyConflict {
+			t.Errorf("another %s: %v", name, err)
+		}
+	}
+	if n := query[int](t, b, `SELECT count(*)::int FROM intents`); n != 0 {
+		t.Errorf("%d intents were written", n)
+	}
+}
+
 func TestTheSpecOfAReservedKeyIsOnlyForItsOwnAction(t *testing.T) {
 	t.Parallel()
 	b := start(t)

@@ -77,13 +77,18 @@ func DatabaseError(err error) error {
 	if err == nil || errors.As(err, &known) || errors.Is(err, ErrDuplicateChanged) {
 		return err
 	}
+	var unreadable pgx.ScanArgError
+	if errors.As(err, &unreadable) {
+		return intent.Errorf(intent.CodeDatabaseRefused, "PostgreSQL answered what Writ cannot read, which is a defect of Writ, or of a row that was changed by hand: %w", err)
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return unavailable(err)
 	}
 	switch pg.Code {
-	case "42P01", "42883", "42703": // undefined table, function, column
-		return refused(intent.CodeMigrationRequired, "the schema of the outbox is missing or old; run `writ migrate up`", pg, err)
+	// undefined table, function, column; and where a table of that name is somebody else's, types that do not fit
+	case "42P01", "42883", "42703", "42804", "42P08":
+		return refused(intent.CodeMigrationRequired, "the schema of the outbox is missing or old, or not the one that search_path names; run `writ migrate up`", pg, err)
 	case "25006": // read-only transaction
 		return intent.Errorf(intent.CodeDatabaseUnavailable,
 			"PostgreSQL takes no writes, as a standby does not; connect to the primary, or wait until it is one; to ask again is safe, for an intent with the same request key: %w", err)

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -80,7 +79,11 @@ func (r *round) dispatch(ctx context.Context, due outbox.Due, h hosted) *fault {
 	case r.quiet(h.queue):
 		return &fault{why: noWorker(h.queue)}
 	}
-	in, err := r.input(ctx, due)
+	request, err := requestOf(due)
+	if err != nil {
+		return &fault{why: asError(err, intent.CodeInvalidRequest), parks: true}
+	}
+	in, err := r.input(ctx, due, request)
 	if err != nil {
 		return &fault{why: asError(err, intent.CodeDatabaseUnavailable)}
 	}
@@ -100,11 +103,7 @@ func (r *round) dispatch(ctx context.Context, due outbox.Due, h hosted) *fault {
 }
 
 // input is what a client would have sent.
-func (r *round) input(ctx context.Context, due outbox.Due) (activities.Input, error) {
-	request := activities.Request{Tool: due.Action.Tool, RequestKey: due.RequestKey, Payload: due.Action.Payload, Detached: true}
-	if err := json.Unmarshal(due.EffectContext, &request.Context); err != nil {
-		return activities.Input{}, intent.Errorf(intent.CodeInvalidRequest, "effect context of enqueued request %s: %w", due.ID, err)
-	}
+func (r *round) input(ctx context.Context, due outbox.Due, request activities.Request) (activities.Input, error) {
 	request, err := request.Stage(ctx, r.store)
 	request = request.Staged()
 	return activities.Input{IntentID: due.ID, Request: &request, Traceparent: due.Traceparent}, err

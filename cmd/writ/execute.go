@@ -77,6 +77,9 @@ failure is {"error":{"code","message","effect","try_again"},…} with what is kn
 // check refuses a flag that was given and is empty, as a script's unset variable leaves it:
 // an empty --key taken for "none" would make every repetition an action of its own.
 func (f *executeFlags) check(cmd *cobra.Command) error {
+	if err := noneEmpty(cmd.Flags(), "payload", "time-zone"); err != nil {
+		return err
+	}
 	given := cmd.Flags().Changed
 	if given("key") {
 		if err := intent.CheckRequestKey(f.key); err != nil {
