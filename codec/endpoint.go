@@ -95,10 +95,10 @@ func (e *endpoint) authorized(r *http.Request) bool {
 	if len(e.tokens) == 0 {
 		return true
 	}
-	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	digest, found := sha256.Sum256([]byte(given)), 0
 	for _, token := range e.tokens {
 		found |= subtle.ConstantTimeCompare(digest[:], token[:])
 	}
-	return ok && found == 1
+	return strings.EqualFold(scheme, "Bearer") && found == 1 // RFC 9110, section 11.1: in any case
 }

@@ -46,6 +46,7 @@ func TestTheEndpointOpensForWhoHasATokenAndForOnePageOnly(t *testing.T) {
 		"a program with a token":        {protected, "POST", "/decode", "", "Bearer " + token, 200},
 		"a program with the other one":  {protected, "POST", "/decode", "", "Bearer " + token2, 200},
 		"the page with a token":         {protected, "POST", "/default/decode", page, "Bearer " + token, 200},
+		"a scheme in small letters":     {protected, "POST", "/decode", "", "bearer " + token, 200},
 		"no token":                      {protected, "POST", "/decode", page, "", 401},
 		"an empty token":                {protected, "POST", "/decode", page, "Bearer ", 401},
 		"another token":                 {protected, "POST", "/decode", page, "Bearer " + token + "4", 401},

@@ -19,6 +19,7 @@
 //	OTEL_EXPORTER_OTLP_...                     as the OpenTelemetry specification says
 //	OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
 //	OTEL_TRACES_SAMPLER[_ARG], OTEL_BSP_*, OTEL_METRIC_EXPORT_INTERVAL (ms, 60000)
+//	                                           numbers are whole: 1 ms to a day, 1 to 1,000,000 spans
 //	TRACEPARENT, TRACESTATE                    the trace of the job that started this process
 //
 // With neither an exporter nor an endpoint nothing leaves the process, but spans have

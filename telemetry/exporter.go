@@ -67,6 +67,12 @@ func (t transport[E]) exporters(ctx context.Context) ([]E, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	if err := t.signal.checkNumbers(); err != nil {
+		return nil, err
+	}
 	made := make([]E, 0, len(names))
 	for _, name := range names {
 		exporter, err := t.exporter(ctx, name)

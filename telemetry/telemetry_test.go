@@ -278,7 +278,13 @@ func TestAValueThatCannotBeFollowedIsRefusedAndChangesNothing(t *testing.T) {
 		"an unknown protocol of metrics alone": {map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/json",
 		}, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"},
-		"broken attributes": {map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "no equals sign"}, "OTEL_RESOURCE_ATTRIBUTES"},
+		"a buffer of a negative size": {map[string]string{"OTEL_TRACES_EXPORTER": "console", "OTEL_BSP_MAX_QUEUE_SIZE": "-1"}, "OTEL_BSP_MAX_QUEUE_SIZE"},
+		"a buffer larger than memory": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_BSP_MAX_QUEUE_SIZE": "9223372036854775807"}, "OTEL_BSP_MAX_QUEUE_SIZE"},
+		"batches of a negative size":  {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "-1"}, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"},
+		"no interval":                 {map[string]string{"OTEL_METRICS_EXPORTER": "console", "OTEL_METRIC_EXPORT_INTERVAL": "0"}, "OTEL_METRIC_EXPORT_INTERVAL"},
+		"an interval with a unit":     {map[string]string{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "60s"}, "OTEL_METRIC_EXPORT_INTERVAL"},
+		"a timeout of traces alone":   {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "soon"}, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"},
+		"broken attributes":           {map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "no equals sign"}, "OTEL_RESOURCE_ATTRIBUTES"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment(t, c.variables)

@@ -32,7 +32,7 @@ func (f *restoreFlags) register(cmd *cobra.Command) {
 // restore returns what the flags say.
 func (f restoreFlags) restore(cmd *cobra.Command) (writ.Restore, error) {
 	what := writ.Restore{NothingLost: f.nothingLost, SameTimeline: f.sameTimeline}
-	if f.before != "" {
+	if cmd.Flags().Changed("before") {
 		at, err := time.Parse(time.RFC3339Nano, f.before)
 		if err != nil {
 			return what, usage("--before %q is no time as 2026-03-01T12:00:00Z", f.before)

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // group returns a command that only holds others. Without arguments it shows its help.
@@ -30,6 +32,17 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		err = fmt.Errorf("%w; did you mean %s", err, strings.Join(near, " or "))
 	}
+	return err
+}
+
+// noneEmpty refuses a flag that was given and is empty, as a script's unset variable leaves it: what
+// was meant is not the default. It looks at the flags of these names, or at all.
+func noneEmpty(flags *pflag.FlagSet, names ...string) (err error) {
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && flag.Value.String() == "" && (len(names) == 0 || slices.Contains(names, flag.Name)) && err == nil {
+			err = usage("--%s is empty; give it a value, or leave it out", flag.Name)
+		}
+	})
 	return err
 }
 

@@ -46,7 +46,13 @@ It says on standard error when it is ready, with -o json on standard output:
 		Example: `  writ codec-server --ui-origin https://temporal.example.com
   writ codec-server --ui-origin http://127.0.0.1:8233 --without-token`,
 		Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.serveCodec(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			// Go takes an empty address for a free port of every interface.
+			if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
+				return err
+			}
+			return p.serveCodec(cmd.Context(), f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8089", "`address` to listen on; port 0 takes a free one")

@@ -119,6 +119,8 @@ func TestACodecServerThatWouldOpenForEverybodyDoesNotStart(t *testing.T) {
 		"every interface":     {payloadKey, "", "", "--without-token --listen 0.0.0.0:0", "only for an address of this machine"},
 		"another machine":     {payloadKey, "", "", "--without-token --listen 192.0.2.1:0", "only for an address of this machine"},
 		"a token and without": {payloadKey, codecToken, "", "--without-token", "exclude each other"},
+		"an empty address":    {payloadKey, codecToken, "", "--listen=", "--listen is empty"},
+		"an empty page":       {payloadKey, codecToken, "", "--ui-origin=", "--ui-origin is empty"},
 		"every page":          {payloadKey, codecToken, "", "--ui-origin *", "invalid_configuration: the origin"},
 		"no address of ours":  {payloadKey, codecToken, "", "--listen 192.0.2.1:0", "invalid_configuration: --listen 192.0.2.1:0"}, // RFC 5737: nobody has it
 	} {

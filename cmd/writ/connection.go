@@ -22,6 +22,11 @@ func (f *connectionFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.namespace, "temporal-namespace", "", "Temporal `namespace` (default: $TEMPORAL_NAMESPACE, else default)")
 }
 
+// names are the names of the flags.
+func (f *connectionFlags) names() []string {
+	return []string{"database-url", "temporal-address", "temporal-namespace"}
+}
+
 // namesDatabase reports whether a flag or the environment says which database is meant.
 func (f *connectionFlags) namesDatabase() bool {
 	return f.databaseURL != "" || os.Getenv("DATABASE_URL") != "" || os.Getenv("PGHOST") != "" || os.Getenv("PGSERVICE") != ""

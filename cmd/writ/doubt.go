@@ -72,10 +72,8 @@ func (f doubtFlags) check(cmd *cobra.Command) error {
 			return usage("--%s goes only %s --lookup", flag.name, map[bool]string{true: "with", false: "without"}[flag.withLookup])
 		}
 	}
-	for _, name := range []string{"tenant", "tool", "after"} {
-		if flag := cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
-			return usage("--%s is empty; leave it out to list without it", name)
-		}
+	if err := noneEmpty(cmd.Flags(), "tenant", "tool", "after"); err != nil {
+		return err
 	}
 	if f.filter.Limit < 1 {
 		return usage("--limit must be 1 to %d", outbox.MaxLimit)

@@ -40,6 +40,9 @@ dropped are left out. With --parked it lists only those that wait for a person, 
   writ enqueued list --tenant acme -o json | jq -r '.requests[].id'`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
+				return err
+			}
 			if filter.Limit < 1 {
 				return usage("--limit must be 1 to %d", outbox.MaxLimit)
 			}

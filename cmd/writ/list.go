@@ -67,15 +67,9 @@ same flags. There is no next on the last page.`,
 	return cmd
 }
 
-// check refuses a flag that was given and is empty, as a script's unset variable leaves it,
-// and completes the filter.
-func (f *listFlags) check(cmd *cobra.Command) (err error) {
-	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed && flag.Value.String() == "" && err == nil {
-			err = usage("--%s is empty; leave it out to list without it", flag.Name)
-		}
-	})
-	if err != nil {
+// check completes the filter, and refuses one that says nothing.
+func (f *listFlags) check(cmd *cobra.Command) error {
+	if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
 		return err
 	}
 	if f.filter.Limit < 1 {

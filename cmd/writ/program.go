@@ -112,6 +112,9 @@ func (p *program) start(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	p.started = true
+	if err := noneEmpty(cmd.Flags(), p.connection.names()...); err != nil {
+		return err // it would be another outbox, the one of the environment
+	}
 	options := &slog.HandlerOptions{Level: level}
 	if p.logFormat == outputJSON {
 		p.log = slog.New(slog.NewJSONHandler(p.stderr, options))

@@ -27,6 +27,15 @@ func TestACommandLineThatIsNotUnderstoodExits2AndSaysWhereHelpIs(t *testing.T) {
 		{"receipt get a b", "takes one ID"},
 		{"tools list all", `takes no argument and was given "all"`},
 		{"migrate up now", `takes no argument and was given "now"`},
+		{"tools list --database-url=", "--database-url is empty"},
+		{"tools list --temporal-address=", "--temporal-address is empty"},
+		{"tools list --temporal-namespace=", "--temporal-namespace is empty"},
+		{"intent list --tenant=", "--tenant is empty"},
+		{"enqueued list --tenant=", "--tenant is empty"},
+		{"doubt --tool=", "--tool is empty"},
+		{"worker --task-queue=", "--task-queue is empty"},
+		{"worker --provider-url=", "--provider-url is empty"},
+		{"recover --after-restore --before=", "--before"},
 		{"worker echo", `takes no argument and was given "echo"`},
 	} {
 		t.Run(c.line, func(t *testing.T) {

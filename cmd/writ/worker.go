@@ -56,6 +56,9 @@ with 0. A second signal ends it at once, which is safe as well.`,
 		Args:        none,
 		Annotations: map[string]string{infoByDefault: ""},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
+				return err
+			}
 			return p.work(cmd.Context(), f)
 		},
 	}
