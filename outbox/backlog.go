@@ -23,7 +23,18 @@ type Backlog struct {
 }
 
 // Backlog returns what of the enqueued requests waits. It reads all that are due.
+func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
+	b, err := backlogOf(ctx, s.pool)
+	return b, DatabaseError(err)
+}
+
+// Backlog is [Store.Backlog] on the inspector's connection.
 func (i *Inspector) Backlog(ctx context.Context) (Backlog, error) {
+	b, err := backlogOf(ctx, i.conn)
+	return b, wrap("read the backlog", err)
+}
+
+func backlogOf(ctx context.Context, q querier) (Backlog, error) {
 	const query = `
 		WITH clock AS MATERIALIZED (SELECT writ_now() AS now),
 		due AS (
@@ -38,7 +49,7 @@ func (i *Inspector) Backlog(ctx context.Context) (Backlog, error) {
 		LEFT JOIN (SELECT * FROM parked ORDER BY parked_at, id LIMIT 1) first_parked ON true`
 	var b Backlog
 	var due, parked *[16]byte
-	err := i.conn.QueryRow(ctx, query).Scan(&b.Due, &due, &b.Waited, &b.DueError, &b.Parked, &parked, &b.ParkedFor)
+	err := q.QueryRow(ctx, query).Scan(&b.Due, &due, &b.Waited, &b.DueError, &b.Parked, &parked, &b.ParkedFor)
 	b.FirstDue, b.FirstParked = intent.ID(value(due)), intent.ID(value(parked))
-	return b, wrap("read the backlog", err)
+	return b, err
 }

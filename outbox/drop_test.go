@@ -1,6 +1,7 @@
 package outbox_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -136,12 +137,15 @@ func TestTheBacklogIsWhatIsDueAndWhatIsParked(t *testing.T) {
 	b.exec(t, `UPDATE enqueued SET due_at = NULL, parked_at = writ_now(), error_code = 'unknown_tool' WHERE request_key = 'parked'`)
 	b.exec(t, `UPDATE enqueued SET error_code = 'not_yet_known', due_at = due_at + interval '5 minutes' WHERE request_key = 'due'`)
 	b.setClock(t, noon.Add(2*time.Minute))
-	got, err := inspector(t, b.url).Backlog(t.Context())
 	want := outbox.Backlog{
 		Due: 1, Waited: 2 * time.Minute, FirstDue: ids["due"], DueError: "not_yet_known",
 		Parked: 1, FirstParked: ids["parked"], ParkedFor: intent.CodeUnknownTool,
 	}
-	if err != nil || got != want {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
+	for who, read := range map[string]func(context.Context) (outbox.Backlog, error){
+		"the store": b.Store.Backlog, "the inspector": inspector(t, b.url).Backlog,
+	} {
+		if got, err := read(t.Context()); err != nil || got != want {
+			t.Errorf("%s: %+v, %v, want %+v", who, got, err, want)
+		}
 	}
 }

@@ -21,13 +21,18 @@ func (s *Sweeper) alarm(st outbox.Stalled) {
 		"do", "run `writ doctor`, and look at workflow "+workflows.ID(st.ID)+" in Temporal and at the log of the workers of its task queue")
 }
 
-// Measure counts what makes no progress and hands it to the metrics. Every process that recovers
-// does so, and all count the same intents.
+// Measure counts what makes no progress and what is enqueued, and hands it to the metrics. Every
+// process that recovers does so, and all count the same.
 func (s *Sweeper) Measure(ctx context.Context) error {
 	stuck, err := s.store.Stuck(ctx, 1)
 	if err != nil {
 		return fmt.Errorf("count the intents that make no progress: %w", err)
 	}
 	telemetry.RecordStuck(ctx, stuck.Count, stuck.Longest)
+	backlog, err := s.store.Backlog(ctx)
+	if err != nil {
+		return fmt.Errorf("count the enqueued requests that wait: %w", err)
+	}
+	telemetry.RecordBacklog(ctx, backlog.Due, backlog.Waited, backlog.Parked)
 	return nil
 }

@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
 	"writ/recovery"
 	"writ/workflows"
 )
@@ -44,5 +48,32 @@ func TestAnIntentThatMakesNoProgressIsSaidOnceByWhoeverTakesIt(t *testing.T) {
 	}
 	if stuck, err := store.Stuck(t.Context(), 1); err != nil || stuck.Count != 1 || !stuck.Oldest[0].Since.Equal(since) {
 		t.Errorf("%+v, %v", stuck, err)
+	}
+}
+
+// It installs the process's meter provider, so it does not run in parallel.
+func TestWhatIsEnqueuedIsMeasured(t *testing.T) {
+	b, _ := newBacklog(t)
+	b.enqueueMany(t, 3)
+	if _, err := b.pool.Exec(t.Context(), `UPDATE enqueued SET due_at = NULL, parked_at = writ_now(), error_code = 'unknown_tool', error = 'no such tool' WHERE request_key = 'order-2'`); err != nil {
+		t.Fatal(err)
+	}
+	reader := metric.NewManualReader()
+	before := otel.GetMeterProvider()
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
+	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	if err := recovery.NewSweeper(b.store, &temporalClient{}, slog.New(slog.DiscardHandler)).Measure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		got[m.Name] = m.Data.(metricdata.Gauge[float64]).DataPoints[0].Value
+	}
+	if got["writ.enqueued.due"] != 2 || got["writ.enqueued.parked"] != 1 || got["writ.enqueued.due.longest"] <= 0 || len(got) != 5 {
+		t.Errorf("%v", got)
 	}
 }

@@ -51,3 +51,12 @@ func RecordStuck(ctx context.Context, count int, longest time.Duration) {
 	gauge(ctx, "writ.intents.stuck", "{intent}", "intents that have made no progress for five minutes or longer past their due time", float64(count))
 	gauge(ctx, "writ.intents.overdue.longest", "s", "for how long the intent that is overdue longest has made no progress", longest.Seconds())
 }
+
+// RecordBacklog records how many enqueued requests could be intents and are none, for how long the
+// first of them has waited, 0 if none does, and how many are parked. All processes that look see the
+// same, so their values are not to be added up.
+func RecordBacklog(ctx context.Context, due int, waited time.Duration, parked int) {
+	gauge(ctx, "writ.enqueued.due", "{request}", "enqueued requests that are due and not yet intents", float64(due))
+	gauge(ctx, "writ.enqueued.due.longest", "s", "for how long the enqueued request that has been due longest has waited", waited.Seconds())
+	gauge(ctx, "writ.enqueued.parked", "{request}", "enqueued requests that wait for a person", float64(parked))
+}
