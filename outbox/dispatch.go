@@ -78,7 +78,7 @@ const takeDue = `
 		SELECT next.id FROM unnest($2::text[], $3::int[]) AS turn (tenant, share), LATERAL (
 			SELECT id FROM enqueued e WHERE e.tenant = turn.tenant AND e.due_at <= (SELECT due FROM clock)
 			ORDER BY e.due_at, e.id LIMIT turn.share FOR UPDATE SKIP LOCKED) next)
-	UPDATE enqueued e SET tries = e.tries + 1, dispatched_at = clock.now,
+	UPDATE enqueued e SET tries = least(e.tries, 2147483646) + 1, dispatched_at = clock.now,
 		due_at = clock.now + least($4::interval * 2 ^ least(e.tries, 10), $5::interval)
 	FROM clock WHERE e.id = ANY (ARRAY (SELECT id FROM taken))
 	RETURNING e.id, e.tenant, e.request_key, e.principal, e.tool, e.payload, e.effect_context, e.traceparent, e.tries,
@@ -177,10 +177,21 @@ func (s *Store) GiveBack(ctx context.Context, d Due) error {
 // Park ends the tries of a request that cannot become an intent. A person may have it tried again.
 // It changes nothing where there is an intent.
 func (s *Store) Park(ctx context.Context, d Due, why *intent.Error) error {
-	const statement = `
-		UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = writ_now(), error_code = $2, error = $3
-		WHERE e.id = $1 AND e.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id)`
-	return s.noteDue(ctx, statement, d.ID[:], string(why.Code), why.Message)
+	// The locks wait for whoever is about to insert the intent, and the next statement sees what
+	// they committed.
+	const (
+		lock      = `SELECT FROM enqueued WHERE id = $1 FOR UPDATE`
+		statement = `
+			UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = writ_now(), error_code = $2, error = $3
+			WHERE e.id = $1 AND e.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id)`
+	)
+	return s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lock, d.ID[:]); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, statement, d.ID[:], string(why.Code), why.Message)
+		return err
+	})
 }
 
 // noteDue changes one request. If it is lost, the request comes up again and is found anew.

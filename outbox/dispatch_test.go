@@ -147,6 +147,17 @@ func TestARequestIsNotTakenBeforeItsTimeAndRestsLongerAfterEachTry(t *testing.T)
 	}
 }
 
+func TestARequestThatWasTriedAsOftenAsCanBeCountedHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.backlog(t, "acme", 2)
+	b.exec(t, `UPDATE enqueued SET tries = 2147483647 WHERE id = (SELECT id FROM enqueued ORDER BY id LIMIT 1)`)
+	due := b.take(t, outbox.Take{Limit: 2})
+	if len(due) != 2 || due[0].Tries+due[1].Tries != 2147483647+1 {
+		t.Errorf("taken: %+v", due)
+	}
+}
+
 func TestManyDispatchersTakeEachRequestOnce(t *testing.T) {
 	t.Parallel()
 	b := start(t)

@@ -39,8 +39,11 @@ func (s *Store) Retry(ctx context.Context, id intent.ID, by Decider) (Submitted,
 func (s *Store) Drop(ctx context.Context, id intent.ID, by Decider) (Submitted, error) {
 	var found Submitted
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
-		// The lock waits for whoever is about to insert the intent, who holds it FOR KEY SHARE, and
-		// the next statement sees what they committed.
+		// The locks wait for whoever is about to insert the intent, who holds both shared, and the
+		// next statement sees what they committed.
+		if _, err := tx.Exec(ctx, `SELECT `+intentLock, lockNumber(id)); err != nil {
+			return err
+		}
 		var payload []byte
 		const lock = `SELECT` + submittedColumns + `, e.payload FROM enqueued e WHERE id = $1 FOR UPDATE`
 		found, err = scanSubmitted(tx.QueryRow(ctx, lock, id[:]), &payload)

@@ -94,6 +94,30 @@ func TestOfADropAndAnIntentAtTheSameMomentOneIsFirst(t *testing.T) {
 	}
 }
 
+// The snapshot of the insert is older than the request, so it does not see what is dropped.
+func TestARequestIsNotDroppedWhoseIntentWasBegunBeforeItWasEnqueued(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	mine := propose("order-7", keyed())
+	gate := b.begin(t, b.linger(t))
+	inserted, dropped := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := b.Insert(t.Context(), mine); inserted <- err }()
+	b.awaitWaiting(t, "intents", 1)
+	b.exec(t, `
+		INSERT INTO enqueued (id, tenant, request_key, principal, tool, payload, effect_context, salt, fingerprint, traceparent, created_at, due_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', writ_now(), writ_now())`, mine.ID().String(), mine.Tenant, string(mine.RequestKey),
+		mine.Principal, mine.Tool, mine.Payload, mine.EffectContext, mine.Salt[:], mine.Fingerprint[:])
+	go func() { _, err := b.Drop(t.Context(), mine.ID(), withdrawn); dropped <- err }()
+	b.awaitDrop(t, mine.ID())
+	commit(t, gate)
+	if err := <-inserted; err != nil {
+		t.Error(err)
+	}
+	if err := <-dropped; intent.CodeOf(err) != intent.CodeAlreadyDispatched {
+		t.Errorf("an intent was dropped: %v", err)
+	}
+}
+
 func TestARetriedRequestIsDueAtOnceOrAtItsHostsTime(t *testing.T) {
 	t.Parallel()
 	b := start(t)

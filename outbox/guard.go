@@ -90,21 +90,28 @@ func (p Proposal) action() intent.Action {
 	return intent.Action{Tenant: p.Tenant, Principal: p.Principal, Tool: p.Tool, Payload: p.Payload}
 }
 
-// lockAction lets a submission without a key of its own come after all others of the same
+// lock takes what two transactions that do not see each other's rows yet must not do at once. It
+// comes before every other lock of the transaction.
+//
+// The intent's number is shared by all who insert it and excludes who drops its request: one that
+// was enqueued a moment ago may be missing from the snapshot of the insert.
+//
+// The action's number lets a submission without a key of its own come after all others of the same
 // guarded action, so that it sees them. Those with keys do not look, and do not wait for each
-// other: orders of one price must not follow each other's flushes. The lock comes before
-// every other one of the transaction; its number is the same on every day, whatever the keys
-// are, and is stored nowhere.
-func (p Proposal) lockAction(ctx context.Context, tx pgx.Tx) error {
-	if p.Guard == nil {
-		return nil
+// other: orders of one price must not follow each other's flushes. It is the same on every day,
+// whatever the keys are, and is stored nowhere.
+func (p Proposal) lock(ctx context.Context, tx pgx.Tx) error {
+	statement, args := `SELECT `+sharedIntentLock, []any{lockNumber(p.ID())}
+	if p.Guard != nil {
+		digest := intent.GuardDigest(intent.GuardKey{}, p.action())
+		args = append(args, int64(binary.BigEndian.Uint64(digest[:])))
+		if p.Guard.Checked {
+			statement += `, pg_advisory_xact_lock($2)`
+		} else {
+			statement += `, pg_advisory_xact_lock_shared($2)`
+		}
 	}
-	statement := `SELECT pg_advisory_xact_lock_shared($1)`
-	if p.Guard.Checked {
-		statement = `SELECT pg_advisory_xact_lock($1)`
-	}
-	digest := intent.GuardDigest(intent.GuardKey{}, p.action())
-	_, err := tx.Exec(ctx, statement, int64(binary.BigEndian.Uint64(digest[:])))
+	_, err := tx.Exec(ctx, statement, args...)
 	return err
 }
 

@@ -26,7 +26,7 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 	}
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
-		if err := p.lockAction(ctx, tx); err != nil {
+		if err := p.lock(ctx, tx); err != nil {
 			return err
 		}
 		created, err := insertRow(ctx, tx, p, state)
@@ -94,13 +94,17 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 }
 
 // insertRow inserts the intent, unless there is one, or its request key names something that is
-// enqueued and must not become this intent. The lock waits for whoever is about to drop that, and
-// makes them wait; it does not conflict with a dispatcher that moves the row's due time.
+// enqueued and must not become this intent. The lock waits for whoever is about to drop or park that, and
+// makes them wait; it does not conflict with a dispatcher that moves the row's due time. What was
+// parked waits for nobody any more.
 func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (created bool, err error) {
 	const statement = `
 		WITH clock AS MATERIALIZED (SELECT writ_now() AS now), reserved AS MATERIALIZED (
-			SELECT dropped_at IS NOT NULL OR ` + mayHaveRun + ` OR (principal, tool, sha256(payload)) <> ($4, $5, $24) AS forbids
-			FROM enqueued WHERE id = $1 FOR KEY SHARE)
+			SELECT dropped_at IS NOT NULL OR ` + mayHaveRun + ` OR (principal, tool, sha256(payload)) <> ($4, $5, $24) AS forbids,
+				parked_at IS NOT NULL AS parked
+			FROM enqueued WHERE id = $1 FOR KEY SHARE),
+		under_way AS (UPDATE enqueued e SET parked_at = NULL, dispatched_at = clock.now, due_at = clock.now + $25::interval
+			FROM reserved r, clock WHERE e.id = $1 AND r.parked AND NOT r.forbids)
 		INSERT INTO intents (id, tenant, request_key, principal, tool, task_queue, class, state, version, generation,
 			idempotency_key, payload, effect_context, decision, salt, fingerprint, spec_digest, commitment, rules,
 			traceparent, created_at, due_at, ended_at, payload_digest, suspected_duplicate_of, confirm_by)
@@ -130,7 +134,7 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 	tag, err := tx.Exec(ctx, statement, id[:], p.Tenant, string(p.RequestKey), p.Principal, p.Tool, p.TaskQueue,
 		string(p.Rules.Class), string(state), string(p.IdempotencyKey), inline, p.EffectContext, p.Decision,
 		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace, digest,
-		idOrNull(p.SuspectedDuplicateOf), wait, sum[:])
+		idOrNull(p.SuspectedDuplicateOf), wait, sum[:], firstDispatchGrace)
 	if err != nil {
 		return false, err
 	}

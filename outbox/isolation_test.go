@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"context"
+	"encoding/binary"
 	"strings"
 	"testing"
 
@@ -102,7 +103,7 @@ func TestADropThatWaitedForAnIntentDropsNothingWhateverTheRolesIsolation(t *test
 		go func() { _, err := b.Insert(t.Context(), mine); inserted <- err }()
 		b.awaitWaiting(t, "enqueued", 1)
 		go func() { _, err := b.Drop(t.Context(), mine.ID(), withdrawn); dropped <- err }()
-		b.awaitWaiting(t, "enqueued", 2)
+		b.awaitDrop(t, mine.ID())
 		commit(t, gate)
 		if err := <-inserted; err != nil {
 			t.Error(err)
@@ -110,5 +111,15 @@ func TestADropThatWaitedForAnIntentDropsNothingWhateverTheRolesIsolation(t *test
 		if err := <-dropped; intent.CodeOf(err) != intent.CodeAlreadyDispatched {
 			t.Errorf("an intent was dropped: %v", err)
 		}
+	})
+}
+
+// awaitDrop waits until a drop waits for whoever inserts the intent.
+func (b bundle) awaitDrop(t *testing.T, id intent.ID) {
+	t.Helper()
+	await(t, "the drop waits", func() bool {
+		return query[bool](t, b, `
+			SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND NOT granted AND objsubid = 1
+				AND ((classid::bigint << 32) | objid::bigint) = $1)`, int64(binary.BigEndian.Uint64(id[8:])))
 	})
 }

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -17,6 +18,16 @@ import (
 // mayHaveRun is true of an enqueued request that an operator's AfterRestore parked, and that nobody
 // has had tried again since.
 const mayHaveRun = `(parked_at IS NOT NULL AND error_code = '` + string(intent.CodeOutboxRestored) + `')`
+
+// What is locked for an intent that may have no row yet; its number is $1.
+const (
+	intentLock       = `pg_advisory_xact_lock($1)`
+	sharedIntentLock = `pg_advisory_xact_lock_shared($1)`
+)
+
+// lockNumber is an intent's number among advisory locks. Two intents that share one wait for each
+// other now and then.
+func lockNumber(id intent.ID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
 
 // SpecFor is [Store.Spec] for a request that has no intent. It asks in the same statement whether
 // its key is reserved, and is then an error with code idempotency_conflict or dropped.

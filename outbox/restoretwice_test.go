@@ -58,23 +58,26 @@ func TestTwoOperatorsMaySayAtTheSameMomentWhatIsTrusted(t *testing.T) {
 
 // The slower of two operators must not take for lost what was claimed, or enqueued, since the
 // faster one had come to the end.
-func TestNothingIsMarkedAfterSomebodyElseHasTrustedTheHistory(t *testing.T) {
+func TestNothingIsMarkedOrParkedAfterSomebodyElseHasTrustedTheHistory(t *testing.T) {
 	t.Parallel()
-	b := start(t)
-	row := b.insert(t, propose("order-1", opaque()))
-	if err := b.enqueue(t, requested(propose("order-2", keyed())), true); err != nil {
-		t.Fatal(err)
-	}
-	b.loseCommits(t)
-	got := b.afterRestoreWhile(t, "intents", func(tx pgx.Tx) {
-		if _, err := tx.Exec(t.Context(), `SELECT FROM intents WHERE id = $1 FOR UPDATE`, row.ID[:]); err != nil {
-			t.Fatal(err)
-		}
-	}, func() { b.trust(t, "system_identifier, timeline - 1") })
-	if got.err != nil || got.done.Marked != 0 || got.done.Parked != 0 {
-		t.Errorf("%+v", got)
-	}
-	if after := b.load(t, row.ID); len(after.Attempts) != 0 {
-		t.Errorf("%+v", after.Attempts)
+	for table, parked := range map[string]int{"intents": 1, "enqueued": 0} { // it parks before it marks
+		t.Run("it waits for "+table, func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			row := b.insert(t, propose("order-1", opaque()))
+			if err := b.enqueue(t, requested(propose("order-2", keyed())), true); err != nil {
+				t.Fatal(err)
+			}
+			b.loseCommits(t)
+			got := b.afterRestoreWhile(t, table, func(tx pgx.Tx) {
+				execIn(t, tx, `SELECT FROM `+table+` FOR UPDATE`)
+			}, func() { b.trust(t, "system_identifier, timeline - 1") })
+			if got.err != nil || got.done.Marked != 0 || got.done.Parked != parked {
+				t.Errorf("%+v", got)
+			}
+			if after := b.load(t, row.ID); len(after.Attempts) != 0 {
+				t.Errorf("%+v", after.Attempts)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package outbox_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,47 @@ func TestNothingIsParkedThatHasAnIntent(t *testing.T) {
 	due := b.takeOne(t)
 	b.insert(t, p)
 	if err := b.Park(t.Context(), due, intent.Errorf(intent.CodeInputSchema, "bad")); err != nil {
+		t.Fatal(err)
+	}
+	b.settle(t, 1)
+}
+
+func TestWhatWasParkedWaitsForNobodyOnceItIsAnIntent(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	p := propose("order-7", keyed())
+	if err := b.enqueue(t, requested(p), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Park(t.Context(), b.takeOne(t), intent.Errorf(intent.CodeUnknownTool, "not yet")); err != nil {
+		t.Fatal(err)
+	}
+	row := b.insert(t, p) // somebody asked for the same without the queue
+	if parked := query[int](t, b, `SELECT count(*) FROM enqueued WHERE parked_at IS NOT NULL`); parked != 0 {
+		t.Errorf("%d are parked", parked)
+	}
+	b.settle(t, 1)
+	b.setHold(t, outbox.Subject{Scope: outbox.HoldTenant, Name: row.Tenant})
+	b.settle(t, 0)
+	b.wantEnqueued(t, 0)
+}
+
+func TestARequestIsNotParkedWhoseIntentIsBeingInserted(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	p := propose("order-7", keyed())
+	if err := b.enqueue(t, requested(p), true); err != nil {
+		t.Fatal(err)
+	}
+	due := b.takeOne(t)
+	gate := b.begin(t, b.linger(t))
+	inserted, parked := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := b.Insert(t.Context(), p); inserted <- err }()
+	b.awaitWaiting(t, "intents", 1)
+	go func() { parked <- b.Park(t.Context(), due, intent.Errorf(intent.CodeInputSchema, "bad")) }()
+	b.awaitWaiting(t, "enqueued", 2)
+	commit(t, gate)
+	if err := errors.Join(<-inserted, <-parked); err != nil {
 		t.Fatal(err)
 	}
 	b.settle(t, 1)
