@@ -37,8 +37,8 @@ func NewEndpoint(cfg EndpointConfig) (http.Handler, error) {
 	if cfg.Keys.Empty() {
 		return nil, intent.Errorf(intent.CodeInvalidConfig, "there are no payload keys to open anything with; set WRIT_PAYLOAD_KEYS")
 	}
-	if origin, err := url.Parse(cfg.Origin); err != nil || cfg.Origin != "" && (origin.Host == "" || cfg.Origin != origin.Scheme+"://"+origin.Host) {
-		return nil, intent.Errorf(intent.CodeInvalidConfig, "the origin of the Temporal UI is %q; write it as http://host:port, without a path", cfg.Origin)
+	if cfg.Origin != "" && !isOrigin(cfg.Origin) { // it may hold a password, so it is not repeated
+		return nil, intent.Errorf(intent.CodeInvalidConfig, "what is given as the origin of the Temporal UI is none; write it as http://host:port or https://host, without a user or a path")
 	}
 	e := &endpoint{origin: cfg.Origin, decode: converter.NewPayloadCodecHTTPHandler(cfg.Keys.Codec())}
 	for i, token := range cfg.Tokens {
@@ -48,6 +48,12 @@ func NewEndpoint(cfg EndpointConfig) (http.Handler, error) {
 		e.tokens = append(e.tokens, sha256.Sum256([]byte(token)))
 	}
 	return e, nil
+}
+
+// isOrigin reports whether text is an origin as a browser sends it for a web page (RFC 6454, section 6.2).
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (text == "http://"+u.Host || text == "https://"+u.Host)
 }
 
 type endpoint struct {

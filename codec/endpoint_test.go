@@ -144,6 +144,8 @@ func TestAnEndpointThatCannotWorkIsRefused(t *testing.T) {
 		"an origin of no host":  {Keys: k, Origin: "http://"},
 		"every origin":          {Keys: k, Origin: "*"},
 		"a host alone":          {Keys: k, Origin: "127.0.0.1:8233"},
+		"another protocol":      {Keys: k, Origin: "ftp://127.0.0.1"},
+		"a password":            {Keys: k, Origin: "https://ada:secret@127.0.0.1"},
 		"a short token":         {Keys: k, Tokens: []string{token, "secret"}},
 		"an empty token":        {Keys: k, Tokens: []string{""}},
 	} {
