@@ -121,7 +121,7 @@ func TestACodecServerThatWouldOpenForEverybodyDoesNotStart(t *testing.T) {
 		"a token and without": {payloadKey, codecToken, "", "--without-token", "exclude each other"},
 		"an empty address":    {payloadKey, codecToken, "", "--listen=", "--listen is empty"},
 		"an empty page":       {payloadKey, codecToken, "", "--ui-origin=", "--ui-origin is empty"},
-		"every page":          {payloadKey, codecToken, "", "--ui-origin *", "invalid_configuration: the origin"},
+		"every page":          {payloadKey, codecToken, "", "--ui-origin *", "invalid_configuration: what is given as the origin"},
 		"no address of ours":  {payloadKey, codecToken, "", "--listen 192.0.2.1:0", "invalid_configuration: --listen 192.0.2.1:0"}, // RFC 5737: nobody has it
 	} {
 		codecEnvironment(t, c.keys, c.tokens, c.file)
