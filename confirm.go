@@ -32,18 +32,27 @@ type Decision struct {
 	DecidedAt  time.Time `json:"decided_at"`
 }
 
-// Confirm lets an intent that waits for a person go on: it is bound to exactly what is on
-// the intent's row, is used once, and is in the receipt. The intent is returned as it stands
+// Confirm says that an intent that waits for people may go on, which it does when as many
+// different ones have said so as its policy asked for. A confirmation is bound to exactly what is
+// on the intent's row, is used once, and is in the receipt. The intent is returned as it stands
 // when the decision is committed; it runs whatever becomes of the caller.
 //
 // The error has code self_confirmation if the decider asked for the intent itself,
+// already_confirmed if the decider is one of several and others are missing,
 // confirmation_expired if it is too late, and not_awaiting_confirmation if the intent does
 // not wait, or no longer does; it then says who decided what.
 func (c *Client) Confirm(ctx context.Context, id intent.ID, by Decider) (Intent, error) {
+	return c.ConfirmShown(ctx, id, "", by)
+}
+
+// ConfirmShown is Confirm of what the decider was shown, by its commitment or the beginning of it:
+// if the intent has another one by now, nothing is recorded, and the error has code
+// commitment_changed. An empty one is that of whatever is on the row.
+func (c *Client) ConfirmShown(ctx context.Context, id intent.ID, shown intent.DigestPrefix, by Decider) (Intent, error) {
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Confirm(ctx, id, outbox.Decider(by))
+	row, err := c.store.ConfirmShown(ctx, id, shown, outbox.Decider(by))
 	return c.decided(ctx, row, err)
 }
 
@@ -74,6 +83,9 @@ const wakeTimeout = 5 * time.Second
 func (c *Client) decided(ctx context.Context, row outbox.Row, err error) (Intent, error) {
 	if err != nil {
 		return Intent{}, undecided(ctx, row, err)
+	}
+	if row.State == intent.AwaitingConfirmation {
+		return c.view(ctx, row) // others have to confirm, and nothing is to be done before
 	}
 	wake, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()

@@ -57,8 +57,14 @@ type Intent struct {
 	Submission *Submission `json:"submission,omitempty"`
 	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
 	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
-	// ConfirmBy is until when a person may confirm; only if one has to.
+	// ConfirmBy is until when people may confirm; only if somebody has to.
 	ConfirmBy time.Time `json:"confirm_by,omitzero"`
+	// Approvers is how many different people must confirm, and Confirmed how many have; 0 if
+	// nobody has to.
+	Approvers int `json:"approvers,omitempty"`
+	Confirmed int `json:"confirmed,omitempty"`
+	// Commitment is the digest of everything that was authorized: what a confirmation is bound to.
+	Commitment intent.Digest `json:"commitment,omitzero"`
 	// Decisions are those of people, oldest first.
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Next is what happens next, and why.
@@ -174,6 +180,7 @@ func viewOf(row outbox.Row) Intent {
 		Next: row.Next(), Traceparent: row.Traceparent,
 		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, ConfirmBy: row.ConfirmBy,
+		Approvers: record.Quorum(), Confirmed: len(record.Confirmed()), Commitment: row.Commitment,
 		Alert: row.Alert, HeldUntil: row.HeldUntil, RevokedAt: row.RevokedAt,
 	}
 	if v.State.Ended() {

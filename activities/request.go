@@ -250,7 +250,7 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 		SuspectedDuplicateOf: d.SuspectedDuplicateOf,
 	}
 	if d.Confirm {
-		p.ConfirmWithin = a.confirmWithin
+		p.ConfirmWithin, p.Approvers = a.confirmWithin, d.Quorum()
 	}
 	if p.Guard, err = guardOf(tool.Spec.Duplicates, r); err != nil {
 		return outbox.Proposal{}, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,7 @@ yours to confirm, 7 it does not wait for a decision; the message says who decide
   writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
 		Args: one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.decide(cmd, args[0], f, always("confirmed; it goes on without this command"), (*writ.Client).Confirm)
+			return p.decide(cmd, args[0], f, confirmedText, (*writ.Client).Confirm)
 		},
 	}
 	f.register(cmd, "who confirms")
@@ -61,6 +62,14 @@ wait for a decision; the message says who decided before.`,
 func (f *decisionFlags) register(cmd *cobra.Command, who string) {
 	cmd.Flags().StringVar(&f.principal, "principal", "", "`name` of "+who+" (default: $WRIT_PRINCIPAL, else the name of the operating system's user)")
 	cmd.Flags().StringVar(&f.note, "note", "", "`text` that says why; at most 1,000 bytes on one line")
+}
+
+// confirmedText says whether others are missing.
+func confirmedText(v writ.Intent) string {
+	if v.State == intent.AwaitingConfirmation {
+		return fmt.Sprintf("confirmed; it goes on when %d more have", v.Approvers-v.Confirmed)
+	}
+	return "confirmed; it goes on without this command"
 }
 
 // decider returns who decides.

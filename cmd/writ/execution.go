@@ -113,6 +113,8 @@ func describe(b *block, v writ.Intent) {
 	}
 	if v.State == intent.AwaitingConfirmation {
 		b.add("confirm by", moment(v.ConfirmBy))
+		b.add("confirmed", quorumText(v.Confirmed, v.Approvers))
+		b.add("commitment", string(intent.Short(v.Commitment)))
 	}
 	for _, h := range v.Holds {
 		b.add("held by", holdText(h))
@@ -120,6 +122,14 @@ func describe(b *block, v writ.Intent) {
 	for _, d := range v.Decisions {
 		b.add(string(d.Kind), decisionText(d.Principal, d.Note, d.DecidedAt))
 	}
+}
+
+// quorumText says how many of how many people have confirmed.
+func quorumText(confirmed, approvers int) string {
+	if approvers == 1 {
+		return fmt.Sprintf("%d of 1 person", confirmed)
+	}
+	return fmt.Sprintf("%d of %d people", confirmed, approvers)
 }
 
 // toolText names the tool, with its class if that is known.
