@@ -19,7 +19,7 @@ var digestPrefix = regexp.MustCompile(`^[0-9a-f]{16,64}$`)
 // ParseDigestPrefix reads what somebody copied; its error has code invalid_commitment.
 func ParseDigestPrefix(text string) (DigestPrefix, error) {
 	if !digestPrefix.MatchString(text) {
-		return "", Errorf(CodeInvalidCommitment, "a commitment is its first 16 to 64 lower-case hexadecimal digits, not %.70q; `writ confirm` shows it", text)
+		return "", Errorf(CodeInvalidCommitment, "a commitment is its first 16 to 64 lower-case hexadecimal digits, not %.70q; `writ intent get` shows it", text)
 	}
 	return DigestPrefix(text), nil
 }

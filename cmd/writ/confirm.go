@@ -16,26 +16,43 @@ type decisionFlags struct{ principal, note string }
 
 func newConfirmCommand(p *program) *cobra.Command {
 	var f decisionFlags
+	var commitment string
 	cmd := &cobra.Command{
 		Use:   "confirm ID",
 		Short: "Let an intent that waits for a person go on",
 		Long: `Confirms an intent that waits for a person, as writ intent get shows it, so that it runs. The
 confirmation is used once and stands in the receipt. Who asked for the intent may not confirm
-it, and after its time nobody may.
+it, and after its time nobody may. Where its policy wants more than one person, it goes on with
+the last of them.
+
+--commitment names what you were shown, as writ intent get shows it: if the intent is bound to
+anything else by now, nothing is recorded.
 
 It returns when the confirmation is committed; writ intent watch follows the intent from there.
 
 Exit statuses: 0 confirmed, 1 infrastructure, 2 usage or no such intent, 3 too late or not
-yours to confirm, 7 it does not wait for a decision; the message says who decided before.`,
+yours to confirm, 7 it does not wait for a decision, or waits for others than you, or is bound to
+another commitment; the message says who decided before.`,
 		Example: `  writ intent list --state awaiting_confirmation
-  writ confirm 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --principal ada --note "asked the shop"
+  writ intent get 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204
+  writ confirm 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --commitment 5d1c09ab77e0f1d2 --principal ada
   writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
 		Args: one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.decide(cmd, args[0], f, confirmedText, (*writ.Client).Confirm)
+			var shown intent.DigestPrefix
+			if cmd.Flags().Changed("commitment") {
+				var err error
+				if shown, err = intent.ParseDigestPrefix(commitment); err != nil {
+					return err
+				}
+			}
+			return p.decide(cmd, args[0], f, confirmedText, func(c *writ.Client, ctx context.Context, id intent.ID, by writ.Decider) (writ.Intent, error) {
+				return c.ConfirmShown(ctx, id, shown, by)
+			})
 		},
 	}
 	f.register(cmd, "who confirms")
+	cmd.Flags().StringVar(&commitment, "commitment", "", "the `digits` of the commitment that you were shown, at least the first 16; anything else is not confirmed")
 	return cmd
 }
 
