@@ -20,6 +20,10 @@ type Decision struct {
 	Principal string
 	// Note is the person's own words; it may be empty.
 	Note string
+	// Roles, OnBehalfOf and AuthenticationSource are the decider's.
+	Roles                []string
+	OnBehalfOf           []string
+	AuthenticationSource string
 	// Commitment and Generation are those of what was decided on.
 	Commitment intent.Digest
 	Generation int
@@ -68,9 +72,6 @@ func told(list []Decision) string {
 	return ": " + strings.Join(words, ", ")
 }
 
-// Decider is who decides, in the grammar of names, and why.
-type Decider struct{ Principal, Note string }
-
 // Confirm is [Store.ConfirmShown] of whatever is on the row.
 func (s *Store) Confirm(ctx context.Context, id intent.ID, by Decider) (Row, error) {
 	return s.ConfirmShown(ctx, id, "", by)
@@ -100,21 +101,13 @@ func (s *Store) ConfirmShown(ctx context.Context, id intent.ID, shown intent.Dig
 		if err := confirmedBefore(ctx, tx, row, by); err != nil {
 			return err
 		}
-		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Confirm, Principal: by.Principal, Note: by.Note}); err != nil {
+		if err := insertDecision(ctx, tx, row, by.decision(intent.Confirm)); err != nil {
 			return err
 		}
 		row, err = goOnIfConfirmed(ctx, tx, id)
 		return err
 	})
 	return row, err
-}
-
-// mayDecide is nil if the decider may let the row go on where that takes somebody else's word.
-func mayDecide(row Row, by Decider) error {
-	if by.Principal == row.Principal {
-		return intent.Errorf(intent.CodeSelfConfirmation, "%s asked for intent %s and may not confirm it, nor issue again what somebody had to confirm; somebody else has to", by.Principal, row.ID)
-	}
-	return nil
 }
 
 // confirmedBefore is nil unless the decider is one of those who have confirmed what waits.
@@ -161,7 +154,7 @@ func (s *Store) Deny(ctx context.Context, r Refusal, by Decider, seal Seal) (Row
 		if row.restored() {
 			return errRestored(r.ID)
 		}
-		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Deny, Principal: by.Principal, Note: by.Note}); err != nil {
+		if err := insertDecision(ctx, tx, row, by.decision(intent.Deny)); err != nil {
 			return err
 		}
 		if intent.Happened(row.Record()) != intent.NotApplied {
@@ -201,10 +194,12 @@ func notAwaiting(ctx context.Context, tx pgx.Tx, row Row) error {
 // read: what was in time then is in time on record.
 func insertDecision(ctx context.Context, tx pgx.Tx, row Row, d Decision) error {
 	const statement = `
-		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups)
-		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $11, nullif($7, ''), $8, $9, $10 FROM decisions WHERE intent_id = $1`
+		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups,
+			authentication_source, roles, on_behalf_of)
+		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $14, nullif($7, ''), $8, $9, $10,
+			$11, coalesce($12::text[], '{}'), coalesce($13::text[], '{}') FROM decisions WHERE intent_id = $1`
 	_, err := tx.Exec(ctx, statement, row.ID[:], string(d.Kind), d.Principal, d.Note, row.Commitment[:], row.Generation, d.MediaType, d.Result,
-		len(row.Attempts), len(row.Lookups), row.ReadAt)
+		len(row.Attempts), len(row.Lookups), d.AuthenticationSource, d.Roles, d.OnBehalfOf, row.ReadAt)
 	return err
 }
 
@@ -221,7 +216,8 @@ func Decisions(ctx context.Context, tx pgx.Tx, id intent.ID) ([]Decision, error)
 
 func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error) {
 	const query = `
-		SELECT number, kind, principal, note, commitment, generation, decided_at FROM decisions WHERE intent_id = $1 ORDER BY number`
+		SELECT number, kind, principal, note, commitment, generation, decided_at,
+			authentication_source, nullif(roles, '{}'), nullif(on_behalf_of, '{}') FROM decisions WHERE intent_id = $1 ORDER BY number`
 	rows, err := q.Query(ctx, query, id[:])
 	if err != nil {
 		return nil, err
@@ -229,7 +225,8 @@ func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Decision, error) {
 		var d Decision
 		var commitment []byte
-		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.Generation, &d.DecidedAt)
+		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.Generation, &d.DecidedAt,
+			&d.AuthenticationSource, &d.Roles, &d.OnBehalfOf)
 		copy(d.Commitment[:], commitment)
 		d.DecidedAt = d.DecidedAt.UTC()
 		return d, err

@@ -36,7 +36,7 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, next func
 		if err := mayReissue(row, by); err != nil {
 			return err
 		}
-		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Reissue, Principal: by.Principal, Note: by.Note}); err != nil {
+		if err := insertDecision(ctx, tx, row, by.decision(intent.Reissue)); err != nil {
 			return err
 		}
 		renewal := next(row)

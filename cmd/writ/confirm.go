@@ -12,7 +12,10 @@ import (
 )
 
 // decisionFlags are the flags of whoever decides something.
-type decisionFlags struct{ principal, note string }
+type decisionFlags struct {
+	identityFlags
+	note string
+}
 
 func newConfirmCommand(p *program) *cobra.Command {
 	var f decisionFlags
@@ -22,8 +25,8 @@ func newConfirmCommand(p *program) *cobra.Command {
 		Short: "Let an intent that waits for a person go on",
 		Long: `Confirms an intent that waits for a person, as writ intent get shows it, so that it runs. The
 confirmation is used once and stands in the receipt. Who asked for the intent may not confirm
-it, and after its time nobody may. Where its policy wants more than one person, it goes on with
-the last of them.
+it, nor for whom that one acts, nor who acts for one of them; and after its time nobody may.
+Where its policy wants more than one person, it goes on with the last of them.
 
 --commitment names what you were shown, as writ intent get shows it: if the intent is bound to
 anything else by now, nothing is recorded.
@@ -53,6 +56,7 @@ another commitment; the message says who decided before.`,
 	}
 	f.register(cmd, "who confirms")
 	cmd.Flags().StringVar(&commitment, "commitment", "", "the `digits` of the commitment that you were shown, at least the first 16; anything else is not confirmed")
+	f.registerStanding(cmd, "who confirms")
 	return cmd
 }
 
@@ -73,11 +77,12 @@ wait for a decision; the message says who decided before.`,
 		},
 	}
 	f.register(cmd, "who denies")
+	f.registerStanding(cmd, "who denies")
 	return cmd
 }
 
 func (f *decisionFlags) register(cmd *cobra.Command, who string) {
-	cmd.Flags().StringVar(&f.principal, "principal", "", "`name` of "+who+" (default: $WRIT_PRINCIPAL, else the name of the operating system's user)")
+	f.registerPrincipal(cmd, who)
 	cmd.Flags().StringVar(&f.note, "note", "", "`text` that says why; at most 1,000 bytes on one line")
 }
 
@@ -91,12 +96,10 @@ func confirmedText(v writ.Intent) string {
 
 // decider returns who decides.
 func (f decisionFlags) decider(cmd *cobra.Command) (writ.Decider, error) {
-	if !cmd.Flags().Changed("principal") {
-		f.principal = defaultPrincipal()
-	} else if err := intent.CheckName("principal", f.principal); err != nil {
+	if err := f.resolve(cmd); err != nil {
 		return writ.Decider{}, err
 	}
-	return writ.Decider{Principal: f.principal, Note: f.note}, nil
+	return writ.Decider{Principal: f.principal, Note: f.note, Roles: f.roles, OnBehalfOf: f.onBehalfOf}, nil
 }
 
 // always is what is said of a decision however the intent stands then.
