@@ -43,8 +43,11 @@ type IntentSummary struct {
 	Next intent.Step `json:"next"`
 	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
 	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
-	CreatedAt            time.Time `json:"created_at"`
-	EndedAt              time.Time `json:"ended_at,omitzero"`
+	// Approvers and Confirmed are those of [Intent].
+	Approvers int       `json:"approvers,omitempty"`
+	Confirmed int       `json:"confirmed,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
 }
 
 // List returns a page of the intents that the filter lists, newest first. Following pages
@@ -77,6 +80,7 @@ func summary(row outbox.Row) IntentSummary {
 		ID: row.ID, Tenant: row.Tenant, RequestKey: row.RequestKey, Principal: row.Principal, Tool: row.Tool,
 		Class: row.Rules.Class, State: row.State, Effect: intent.Happened(record), Contradiction: intent.Contradiction(record),
 		Generation: row.Generation, Attempts: len(row.Attempts), Next: row.Next(),
+		Approvers: record.Quorum(), Confirmed: len(record.Confirmed()),
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, CreatedAt: row.CreatedAt, EndedAt: row.EndedAt,
 	}
 }

@@ -26,9 +26,15 @@ type Intent struct {
 	Tenant     string            `json:"tenant"`
 	RequestKey intent.RequestKey `json:"request_key"`
 	Principal  string            `json:"principal"`
-	Tool       string            `json:"tool"`
-	Class      intent.Class      `json:"class"`
-	State      intent.State      `json:"state"`
+	// AuthenticationSource says who vouches for principal, roles and delegation; see
+	// intent.EffectContext. These are not known of an enqueued request that is no intent yet.
+	AuthenticationSource string   `json:"authentication_source,omitempty"`
+	Roles                []string `json:"roles,omitempty"`
+	// OnBehalfOf is for whom the principal acts, the nearest first.
+	OnBehalfOf []string     `json:"on_behalf_of,omitempty"`
+	Tool       string       `json:"tool"`
+	Class      intent.Class `json:"class"`
+	State      intent.State `json:"state"`
 	// Effect is what the whole record shows of the effect, and not what the state was called by:
 	// evidence may speak against an end. It is unknown while a request may be under way or may
 	// have had its effect, and not_applied of an intent of which nothing was sent so far.
@@ -57,8 +63,14 @@ type Intent struct {
 	Submission *Submission `json:"submission,omitempty"`
 	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
 	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
-	// ConfirmBy is until when a person may confirm; only if one has to.
+	// ConfirmBy is until when people may confirm; only if somebody has to.
 	ConfirmBy time.Time `json:"confirm_by,omitzero"`
+	// Approvers is how many different people must confirm, and Confirmed how many have; 0 if
+	// nobody has to.
+	Approvers int `json:"approvers,omitempty"`
+	Confirmed int `json:"confirmed,omitempty"`
+	// Commitment is the digest of everything that was authorized: what a confirmation is bound to.
+	Commitment intent.Digest `json:"commitment,omitzero"`
 	// Decisions are those of people, oldest first.
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Next is what happens next, and why.
@@ -174,7 +186,11 @@ func viewOf(row outbox.Row) Intent {
 		Next: row.Next(), Traceparent: row.Traceparent,
 		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, ConfirmBy: row.ConfirmBy,
+		Approvers: record.Quorum(), Confirmed: len(record.Confirmed()), Commitment: row.Commitment,
 		Alert: row.Alert, HeldUntil: row.HeldUntil, RevokedAt: row.RevokedAt,
+	}
+	if asked, err := row.Context(); err == nil { // a row that was changed by hand is shown without
+		v.AuthenticationSource, v.Roles, v.OnBehalfOf = asked.AuthenticationSource, asked.Roles, asked.OnBehalfOf
 	}
 	if v.State.Ended() {
 		v.HeldUntil = time.Time{} // it waits for nothing

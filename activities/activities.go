@@ -118,7 +118,7 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent st
 		TimeoutMS:   (tool.Spec.Rules().Timeout + invokeOverhead).Milliseconds(),
 		HeartbeatMS: heartbeatTimeout(tool.Spec.Class()).Milliseconds(),
 	}
-	if !decision.Allow || tool.Spec.Class() != intent.Read || r.Detached {
+	if !decision.Allow || decision.Confirm || tool.Spec.Class() != intent.Read || r.Detached {
 		return p, nil
 	}
 	held, err := a.store.Held(ctx, r.Context.Tenant, r.Tool, tool.Spec.Provider)
@@ -159,6 +159,9 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 		if r, err = a.requestOf(ctx, row); err == nil {
 			decision, err = a.decide(ctx, tool.Spec, r)
 		}
+	}
+	if err == nil {
+		decision, err = decision.after(row)
 	}
 	if err != nil || decision.Allow {
 		return p, err

@@ -20,6 +20,16 @@ var expiry = func() []byte {
 	return d.recorded
 }()
 
+// after is the decision that was made again on the row: what people confirmed then must be as
+// much as is asked for now.
+func (d decided) after(row outbox.Row) (decided, error) {
+	now := d.Suffices(len(row.Record().Confirmed()))
+	if now.Allow == d.Allow {
+		return d, nil
+	}
+	return record(now)
+}
+
 // refuses reports whether the decision, which denies, ends the row as it stands now. The end
 // of a wait for a person does not end an intent that was confirmed at the last moment.
 func (d decided) refuses(row outbox.Row) bool {

@@ -44,6 +44,7 @@ const (
 	CodeInvalidCursor      Code = "invalid_cursor"
 	CodeInvalidFilter      Code = "invalid_filter"
 	CodeInvalidNote        Code = "invalid_note"
+	CodeInvalidCommitment  Code = "invalid_commitment"
 	CodeInvalidSpec        Code = "invalid_tool_spec"
 	CodeUnknownTool        Code = "unknown_tool"
 	CodeIntentIDMismatch   Code = "intent_id_mismatch"
@@ -55,11 +56,13 @@ const (
 	CodeIntentNotFound      Code = "intent_not_found"
 	CodeReceiptNotFound     Code = "receipt_not_found"
 	CodeUnauthenticated     Code = "unauthenticated"
-	CodePolicyDenied        Code = "policy_denied"
-	CodeGateError           Code = "gate_error"
-	CodeSpecDiverged        Code = "spec_diverged"
-	CodeDuplicateSuspected  Code = "duplicate_suspected"
-	CodePayloadMissing      Code = "payload_missing"
+	// CodeSystemPrincipal: a name of Writ's own was given for somebody who asks or decides.
+	CodeSystemPrincipal    Code = "system_principal"
+	CodePolicyDenied       Code = "policy_denied"
+	CodeGateError          Code = "gate_error"
+	CodeSpecDiverged       Code = "spec_diverged"
+	CodeDuplicateSuspected Code = "duplicate_suspected"
+	CodePayloadMissing     Code = "payload_missing"
 	// CodeTransactionConflict: a host's transaction lost against another one.
 	CodeTransactionConflict Code = "transaction_conflict"
 	// CodeTransactionUnusable: nothing can be written in the host's transaction.
@@ -76,6 +79,12 @@ const (
 	CodeConfirmationDenied   Code = "confirmation_denied"
 	// CodeSelfConfirmation: the requester may not confirm what it asked for.
 	CodeSelfConfirmation Code = "self_confirmation"
+	// CodeAlreadyConfirmed: the same person confirmed before, and others still have to.
+	CodeAlreadyConfirmed Code = "already_confirmed"
+	// CodeCommitmentChanged: what was shown is not what would run.
+	CodeCommitmentChanged Code = "commitment_changed"
+	// CodeConfirmationInsufficient: the policy asks for more people than have confirmed.
+	CodeConfirmationInsufficient Code = "confirmation_insufficient"
 	// CodeNotAwaiting: a decision came for an intent that does not wait for one.
 	CodeNotAwaiting Code = "not_awaiting_confirmation"
 	CodeFailed      Code = "failed"

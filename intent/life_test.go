@@ -64,6 +64,7 @@ func newLife(t *rapid.T, class intent.Class, honest bool) *life {
 	if rapid.IntRange(0, 5).Draw(t, "waits for a person") == 0 {
 		l.State = intent.AwaitingConfirmation
 		l.ConfirmBy = epoch.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "confirm by")) * time.Second)
+		l.Approvers = rapid.IntRange(0, 3).Draw(t, "approvers")
 	}
 	return l
 }
@@ -176,7 +177,7 @@ func (l *life) person(t *rapid.T) {
 	if l.honest && lies {
 		return
 	}
-	if _, made := l.decide(l.now, kind); !made {
+	if _, made := l.decide(l.now, kind, rapid.SampledFrom([]string{"ada", "eve", "bob"}).Draw(t, "who")); !made {
 		return
 	}
 	switch kind {

@@ -142,6 +142,7 @@ func begin(t *testing.T, d *datadriven.TestData) *story {
 	s := &story{row: newRow(rules)}
 	if d.HasArg("confirm-by") {
 		s.State, s.ConfirmBy = intent.AwaitingConfirmation, epoch.Add(duration(t, d, "confirm-by", 0))
+		d.MaybeScanArgs(t, "approvers", &s.Approvers)
 	}
 	return s
 }
@@ -277,7 +278,9 @@ func (s *story) amended() string {
 func (s *story) decide(t *testing.T, d *datadriven.TestData) string {
 	now := clock(t, d)
 	kind := one(t, d, intent.DecisionKinds()...)
-	end, made := s.row.decide(now, kind)
+	by := "ada"
+	d.MaybeScanArgs(t, "by", &by)
+	end, made := s.row.decide(now, kind, by)
 	switch {
 	case !made:
 		return "not now: " + s.told(intent.Next(s.Record, now))

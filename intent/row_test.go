@@ -105,16 +105,20 @@ func (r *row) answered(number int, answer intent.Lookup) bool {
 
 // decide records a person's decision, if it may be made, and takes the end that follows from
 // it. It returns that step, and whether the decision was made.
-func (r *row) decide(now time.Time, kind intent.DecisionKind) (end intent.Step, made bool) {
+func (r *row) decide(now time.Time, kind intent.DecisionKind, by string) (end intent.Step, made bool) {
 	if !r.mayDecide(now, kind) {
 		return end, false
 	}
 	r.learning(func() {
-		r.Decisions = append(r.Decisions, r.Decide(kind))
+		d := r.Decide(kind)
+		d.Principal, d.Commitment, d.At = by, r.Commitment, now
+		r.Decisions = append(r.Decisions, d)
 	})
 	switch kind {
 	case intent.Confirm:
-		r.move(intent.Recorded)
+		if r.Unconfirmed() == 0 {
+			r.move(intent.Recorded)
+		}
 	case intent.Deny:
 		if intent.Happened(r.Record) != intent.NotApplied {
 			end = intent.Step{Kind: intent.Park, To: intent.InDoubt, Reason: intent.ReasonUnconfirmed}

@@ -203,6 +203,10 @@ type Decided struct {
 	Generation int
 	// Attempts and Lookups are how many there were.
 	Attempts, Lookups int
+	// Principal is who decided, Commitment what was decided on, and At when.
+	Principal  string
+	Commitment Digest
+	At         time.Time
 }
 
 // Decide returns a decision that is made on the record now.
@@ -217,8 +221,12 @@ type Record struct {
 	Generation int
 	// FirstSentAt is the time of the generation's first claim; zero if there is none.
 	FirstSentAt time.Time
-	// ConfirmBy is until when a person may confirm. Only for AwaitingConfirmation.
+	// ConfirmBy is until when people may confirm; zero if nobody has to.
 	ConfirmBy time.Time
+	// Approvers is how many different people must confirm; 0 is 1. Only with ConfirmBy.
+	Approvers int
+	// Commitment is that of what would be sent now.
+	Commitment Digest
 	// RevokedAt is when the policy said no to an intent of which something was sent already;
 	// zero if it did not.
 	RevokedAt time.Time

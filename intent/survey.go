@@ -72,11 +72,9 @@ func (r Record) survey() survey {
 }
 
 func (r Record) readDecisions(s *survey) (resolvedApplied bool) {
-	s.unconfirmed = !r.ConfirmBy.IsZero() && r.State == InDoubt
+	s.unconfirmed = r.State != AwaitingConfirmation && r.Unconfirmed() > 0
 	for i, d := range r.Decisions {
 		switch d.Kind {
-		case Confirm:
-			s.unconfirmed = false
 		case ResolveApplied:
 			resolvedApplied = true
 		case ResolveNotApplied:
@@ -88,7 +86,7 @@ func (r Record) readDecisions(s *survey) (resolvedApplied bool) {
 			s.cancelled = false // a person let it go on
 		case Inquire:
 			s.askFrom = d.Lookups
-		case Deny, Acknowledge:
+		case Confirm, Deny, Acknowledge:
 		}
 	}
 	return resolvedApplied

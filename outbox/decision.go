@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,10 @@ type Decision struct {
 	Principal string
 	// Note is the person's own words; it may be empty.
 	Note string
+	// Roles, OnBehalfOf and AuthenticationSource are the decider's.
+	Roles                []string
+	OnBehalfOf           []string
+	AuthenticationSource string
 	// Commitment and Generation are those of what was decided on.
 	Commitment intent.Digest
 	Generation int
@@ -67,34 +72,73 @@ func told(list []Decision) string {
 	return ": " + strings.Join(words, ", ")
 }
 
-// Decider is who decides, in the grammar of names, and why.
-type Decider struct{ Principal, Note string }
-
-// Confirm lets an intent that waits for a person go on, in one flushed commit with the
-// decision, and returns its row. A confirmation is used once. The errors that are answers
-// are self_confirmation for the principal that asked for the intent, confirmation_expired,
-// and not_awaiting_confirmation, which says who decided before.
+// Confirm is [Store.ConfirmShown] of whatever is on the row.
 func (s *Store) Confirm(ctx context.Context, id intent.ID, by Decider) (Row, error) {
+	return s.ConfirmShown(ctx, id, "", by)
+}
+
+// ConfirmShown records that a person confirms an intent that waits for one, in one flushed
+// commit, and returns its row. When as many different people have as its policy asked for, the
+// same commit lets it go on. What they confirm is what is on the row, its commitment, which must
+// begin with the one that they were shown.
+//
+// The errors that are answers are self_confirmation for the principal that asked for the intent,
+// already_confirmed for one of several who confirmed before, commitment_changed,
+// confirmation_expired, and not_awaiting_confirmation, which says who decided before.
+func (s *Store) ConfirmShown(ctx context.Context, id intent.ID, shown intent.DigestPrefix, by Decider) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
 		if row, err = lockUndecided(ctx, tx, id); err != nil {
 			return err
 		}
-		if by.Principal == row.Principal {
-			return intent.Errorf(intent.CodeSelfConfirmation, "%s asked for intent %s and may not confirm it; somebody else has to", by.Principal, id)
+		if !shown.Begins(row.Commitment) {
+			return intent.Errorf(intent.CodeCommitmentChanged,
+				"intent %s has commitment %s and not %s, so what was shown is not what would run; look again with `writ intent get %s`", id, intent.Short(row.Commitment), shown, id)
 		}
-		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Confirm, Principal: by.Principal, Note: by.Note}); err != nil {
+		if err := mayDecide(row, by); err != nil {
 			return err
 		}
-		const statement = `
-			UPDATE intents SET version = version + 1, state = 'recorded', due_at = writ_now() WHERE id = $1 AND version = $2`
-		if _, err := tx.Exec(ctx, statement, id[:], row.Version); err != nil {
+		if err := confirmedBefore(ctx, tx, row, by); err != nil {
 			return err
 		}
-		row, err = load(ctx, tx, id)
+		if err := insertDecision(ctx, tx, row, by.decision(intent.Confirm)); err != nil {
+			return err
+		}
+		row, err = goOnIfConfirmed(ctx, tx, id)
 		return err
 	})
 	return row, err
+}
+
+// confirmedBefore is nil unless the decider is one of those who have confirmed what waits.
+func confirmedBefore(ctx context.Context, tx pgx.Tx, row Row, by Decider) error {
+	record := row.Record()
+	if !slices.Contains(record.Confirmed(), by.Principal) {
+		return nil
+	}
+	list, err := decisions(ctx, tx, row.ID)
+	if err != nil {
+		return err
+	}
+	return intent.Errorf(intent.CodeAlreadyConfirmed, "%s has confirmed intent %s already%s; %d of %d have, and somebody else has to as well",
+		by.Principal, row.ID, told(list), len(record.Confirmed()), record.Quorum())
+}
+
+// goOnIfConfirmed counts the confirmation that was inserted last: the intent goes on if nobody is
+// missing, else it waits on. The database counts again.
+func goOnIfConfirmed(ctx context.Context, tx pgx.Tx, id intent.ID) (Row, error) {
+	row, err := load(ctx, tx, id)
+	if err != nil {
+		return Row{}, err
+	}
+	statement := `UPDATE intents SET version = version + 1 WHERE id = $1 AND version = $2`
+	if row.Record().Unconfirmed() == 0 {
+		statement = `UPDATE intents SET version = version + 1, state = 'recorded', due_at = writ_now() WHERE id = $1 AND version = $2`
+	}
+	if _, err := tx.Exec(ctx, statement, id[:], row.Version); err != nil {
+		return Row{}, err
+	}
+	return load(ctx, tx, id)
 }
 
 // Deny ends an intent that waits for a person, in one flushed commit with the decision and
@@ -110,7 +154,7 @@ func (s *Store) Deny(ctx context.Context, r Refusal, by Decider, seal Seal) (Row
 		if row.restored() {
 			return errRestored(r.ID)
 		}
-		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Deny, Principal: by.Principal, Note: by.Note}); err != nil {
+		if err := insertDecision(ctx, tx, row, by.decision(intent.Deny)); err != nil {
 			return err
 		}
 		if intent.Happened(row.Record()) != intent.NotApplied {
@@ -146,13 +190,16 @@ func notAwaiting(ctx context.Context, tx pgx.Tx, row Row) error {
 	return intent.Errorf(intent.CodeNotAwaiting, "intent %s is %s and does not wait for a decision%s; nothing was changed", row.ID, row.State, told(list))
 }
 
-// insertDecision records what was decided on the locked row.
+// insertDecision records what was decided on the locked row, at the time at which the row was
+// read: what was in time then is in time on record.
 func insertDecision(ctx context.Context, tx pgx.Tx, row Row, d Decision) error {
 	const statement = `
-		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups)
-		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, writ_now(), nullif($7, ''), $8, $9, $10 FROM decisions WHERE intent_id = $1`
+		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups,
+			authentication_source, roles, on_behalf_of)
+		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $14, nullif($7, ''), $8, $9, $10,
+			$11, coalesce($12::text[], '{}'), coalesce($13::text[], '{}') FROM decisions WHERE intent_id = $1`
 	_, err := tx.Exec(ctx, statement, row.ID[:], string(d.Kind), d.Principal, d.Note, row.Commitment[:], row.Generation, d.MediaType, d.Result,
-		len(row.Attempts), len(row.Lookups))
+		len(row.Attempts), len(row.Lookups), d.AuthenticationSource, d.Roles, d.OnBehalfOf, row.ReadAt)
 	return err
 }
 
@@ -169,7 +216,8 @@ func Decisions(ctx context.Context, tx pgx.Tx, id intent.ID) ([]Decision, error)
 
 func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error) {
 	const query = `
-		SELECT number, kind, principal, note, commitment, generation, decided_at FROM decisions WHERE intent_id = $1 ORDER BY number`
+		SELECT number, kind, principal, note, commitment, generation, decided_at,
+			authentication_source, nullif(roles, '{}'), nullif(on_behalf_of, '{}') FROM decisions WHERE intent_id = $1 ORDER BY number`
 	rows, err := q.Query(ctx, query, id[:])
 	if err != nil {
 		return nil, err
@@ -177,7 +225,8 @@ func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Decision, error) {
 		var d Decision
 		var commitment []byte
-		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.Generation, &d.DecidedAt)
+		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.Generation, &d.DecidedAt,
+			&d.AuthenticationSource, &d.Roles, &d.OnBehalfOf)
 		copy(d.Commitment[:], commitment)
 		d.DecidedAt = d.DecidedAt.UTC()
 		return d, err

@@ -17,7 +17,8 @@ const factColumns = `
 		'finding', l.finding, 'answered_at', l.answered_at, 'code', l.code, 'message', l.message, 'retry_after_ms', l.retry_after_ms,
 		'effect_id', l.effect_id, 'effects', l.effects, 'media_type', l.media_type) ORDER BY l.number)
 		FROM lookups l WHERE l.intent_id = i.id),
-	(SELECT jsonb_agg(jsonb_build_object('kind', d.kind, 'generation', d.generation, 'attempts', d.attempts, 'lookups', d.lookups) ORDER BY d.number)
+	(SELECT jsonb_agg(jsonb_build_object('kind', d.kind, 'generation', d.generation, 'attempts', d.attempts, 'lookups', d.lookups,
+		'principal', d.principal, 'commitment', encode(d.commitment, 'hex'), 'at', d.decided_at) ORDER BY d.number)
 		FROM decisions d WHERE d.intent_id = i.id)`
 
 // Lookup is one question to the provider with its answer.
@@ -57,6 +58,9 @@ func (r *Row) readFacts(lookups, decided []byte) error {
 		Generation int                 `json:"generation"`
 		Attempts   int                 `json:"attempts"`
 		Lookups    int                 `json:"lookups"`
+		Principal  string              `json:"principal"`
+		Commitment intent.Digest       `json:"commitment"`
+		At         time.Time           `json:"at"`
 	}
 	for _, column := range []struct {
 		what string
@@ -80,7 +84,8 @@ func (r *Row) readFacts(lookups, decided []byte) error {
 		})
 	}
 	for _, d := range decisions {
-		r.Decided = append(r.Decided, intent.Decided{Kind: d.Kind, Generation: d.Generation, Attempts: d.Attempts, Lookups: d.Lookups})
+		r.Decided = append(r.Decided, intent.Decided{Kind: d.Kind, Generation: d.Generation, Attempts: d.Attempts, Lookups: d.Lookups,
+			Principal: d.Principal, Commitment: d.Commitment, At: d.At.UTC()})
 	}
 	return nil
 }

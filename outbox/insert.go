@@ -107,10 +107,10 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 			FROM reserved r, clock WHERE e.id = $1 AND r.parked AND NOT r.forbids)
 		INSERT INTO intents (id, tenant, request_key, principal, tool, task_queue, class, state, version, generation,
 			idempotency_key, payload, effect_context, decision, salt, fingerprint, spec_digest, commitment, rules,
-			traceparent, created_at, due_at, ended_at, payload_digest, suspected_duplicate_of, confirm_by)
+			traceparent, created_at, due_at, ended_at, payload_digest, suspected_duplicate_of, confirm_by, approvers)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, 1, 1, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
 			now, CASE WHEN $19 THEN NULL ELSE now + coalesce($23, $20::interval) END, CASE WHEN $19 THEN now END, $21,
-			$22, now + $23::interval
+			$22, now + $23::interval, $26
 		FROM clock WHERE NOT EXISTS (SELECT FROM reserved WHERE forbids)
 		ON CONFLICT DO NOTHING`
 	rules, err := json.Marshal(p.Rules)
@@ -134,7 +134,7 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 	tag, err := tx.Exec(ctx, statement, id[:], p.Tenant, string(p.RequestKey), p.Principal, p.Tool, p.TaskQueue,
 		string(p.Rules.Class), string(state), string(p.IdempotencyKey), inline, p.EffectContext, p.Decision,
 		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace, digest,
-		idOrNull(p.SuspectedDuplicateOf), wait, sum[:], firstDispatchGrace)
+		idOrNull(p.SuspectedDuplicateOf), wait, sum[:], firstDispatchGrace, max(p.Approvers, 1))
 	if err != nil {
 		return false, err
 	}

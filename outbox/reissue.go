@@ -33,11 +33,10 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, next func
 		if err := reissuable(row, earlier); err != nil {
 			return err
 		}
-		if !row.ConfirmBy.IsZero() && by.Principal == row.Principal {
-			return intent.Errorf(intent.CodeSelfConfirmation,
-				"%s asked for intent %s, which somebody else had to confirm, and may not issue it again; somebody else has to", by.Principal, id)
+		if err := mayReissue(row, by); err != nil {
+			return err
 		}
-		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Reissue, Principal: by.Principal, Note: by.Note}); err != nil {
+		if err := insertDecision(ctx, tx, row, by.decision(intent.Reissue)); err != nil {
 			return err
 		}
 		renewal := next(row)
@@ -45,6 +44,18 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, next func
 		return err
 	})
 	return row, err
+}
+
+// mayReissue is nil if the decider's word alone is as much as had to be confirmed.
+func mayReissue(row Row, by Decider) error {
+	switch quorum := row.Record().Quorum(); {
+	case quorum == 0:
+		return nil
+	case quorum > 1:
+		return intent.Errorf(intent.CodeNotReissuable,
+			"%d people had to confirm intent %s, and one alone may not issue it again; ask with a new request key, so that they confirm it anew", quorum, row.ID)
+	}
+	return mayDecide(row, by)
 }
 
 // reissuable is nil if it is on record that nothing happened.

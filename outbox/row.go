@@ -57,8 +57,10 @@ type Row struct {
 	Raised bool
 	// SuspectedDuplicateOf is zero unless the intent seems to repeat an earlier one.
 	SuspectedDuplicateOf intent.ID
-	// ConfirmBy is until when a person may confirm the intent; zero if nobody has to.
+	// ConfirmBy is until when people may confirm the intent; zero if nobody has to.
 	ConfirmBy time.Time
+	// Approvers is how many different people must confirm; 1 also if nobody has to.
+	Approvers int
 	// ReadAt is the database's time when the row was read.
 	ReadAt time.Time
 }
@@ -80,7 +82,7 @@ type Attempt struct {
 func (r Row) Record() intent.Record {
 	rec := intent.Record{
 		State: r.State, Version: r.Version, Generation: r.Generation,
-		FirstSentAt: r.FirstSentAt, ConfirmBy: r.ConfirmBy, Rules: r.Rules,
+		FirstSentAt: r.FirstSentAt, ConfirmBy: r.ConfirmBy, Approvers: r.Approvers, Commitment: r.Commitment, Rules: r.Rules,
 		RevokedAt: r.RevokedAt, RevokedAfter: r.RevokedAfter, HeldUntil: r.HeldUntil, RestoredUntil: r.RestoredUntil, Decisions: r.Decided,
 		Attempts: make([]intent.Attempt, len(r.Attempts)), Lookups: make([]intent.Lookup, len(r.Lookups)),
 	}
@@ -140,9 +142,11 @@ type Proposal struct {
 	Traceparent    string
 	// SuspectedDuplicateOf is the earlier intent that the decision was made on; zero: none.
 	SuspectedDuplicateOf intent.ID
-	// ConfirmWithin is how long the intent waits for a person before it may be sent; 0: it
+	// ConfirmWithin is how long the intent waits for people before it may be sent; 0: it
 	// does not wait.
 	ConfirmWithin time.Duration
+	// Approvers is how many different people must confirm; 0 is 1.
+	Approvers int
 	// Guard lets later submissions find this one; nil if the tool has no duplicate guard.
 	Guard *Guard
 }

@@ -119,7 +119,7 @@ func refused(code intent.Code, what string, said *pgconn.PgError, err error) err
 const intentColumns = `
 	i.id, i.tenant, i.request_key, i.principal, i.tool, i.task_queue, i.state, i.version, i.generation, i.idempotency_key,
 	i.effect_context, i.decision, i.salt, i.fingerprint, i.spec_digest, i.commitment, i.rules, i.traceparent,
-	i.created_at, i.first_sent_at, i.due_at, i.ended_at, i.suspected_duplicate_of, i.confirm_by,
+	i.created_at, i.first_sent_at, i.due_at, i.ended_at, i.suspected_duplicate_of, i.confirm_by, i.approvers,
 	i.revoked_at, i.revoked_after, i.revocation, i.alert,` + heldUntil + `,` + restoredUntil + `,` + factColumns
 
 const attemptColumns = `
@@ -191,7 +191,7 @@ func scan(rows pgx.Rows, r *Row) error {
 	)
 	err := rows.Scan((*[16]byte)(&r.ID), &r.Tenant, &r.RequestKey, &r.Principal, &r.Tool, &r.TaskQueue, &r.State, &r.Version, &r.Generation, &r.IdempotencyKey,
 		&r.EffectContext, &r.Decision, &salt, &fingerprint, &spec, &commitment, &rules, &r.Traceparent,
-		&r.CreatedAt, &firstSent, &due, &ended, &duplicateOf, &confirmBy,
+		&r.CreatedAt, &firstSent, &due, &ended, &duplicateOf, &confirmBy, &r.Approvers,
 		&revoked, &r.RevokedAfter, &r.Revocation, &alert, &held, &restored, &lookups, &decided, &r.ReadAt,
 		&number, &generation, &token, &worker, &claimed, &lease, &sendBy, &outcome, &known,
 		&code, &message, &final, &inProgress, &retryMS, &mediaType, &stored, &already, &effectID, &transacted, &presumed)

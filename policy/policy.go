@@ -26,6 +26,9 @@ type Verdict struct {
 	// Reason is one sentence for the person who reads the decision. It must not repeat
 	// secret values of the payload.
 	Reason string
+	// Approval asks for people to confirm before anything is sent; nil: nobody has to. Only if
+	// Allow.
+	Approval *Approval
 }
 
 // Policy is a host's rule about who may run what. Implementations are safe for
@@ -62,8 +65,10 @@ type Decision struct {
 	Reason string      `json:"reason,omitempty"`
 	// SuspectedDuplicateOf is the earlier intent that the request seems to repeat.
 	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
-	// Confirm says that a person must confirm before anything is sent. Only if Allow.
+	// Confirm says that people must confirm before anything is sent. Only if Allow.
 	Confirm bool `json:"confirm,omitempty"`
+	// Approvers is how many different people must; 0 is 1. Only with Confirm.
+	Approvers int `json:"approvers,omitempty"`
 }
 
 // builtIn is the Policy of decisions by Writ's own rules.
@@ -114,7 +119,7 @@ func (e *Engine) Decide(ctx context.Context, f Facts) (Decision, error) {
 	case !verdict.Allow:
 		return Decision{Policy: e.policy.Name(), Code: intent.CodePolicyDenied, Reason: verdict.Reason}, nil
 	}
-	return Decision{Allow: true, Policy: e.policy.Name(), Reason: verdict.Reason}, nil
+	return Decision{Allow: true, Policy: e.policy.Name(), Reason: verdict.Reason}.demand(verdict.Approval), nil
 }
 
 // SpecDiverged is the denial of an intent whose tool changed its behaviour between its

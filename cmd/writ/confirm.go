@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,30 +12,51 @@ import (
 )
 
 // decisionFlags are the flags of whoever decides something.
-type decisionFlags struct{ principal, note string }
+type decisionFlags struct {
+	identityFlags
+	note string
+}
 
 func newConfirmCommand(p *program) *cobra.Command {
 	var f decisionFlags
+	var commitment string
 	cmd := &cobra.Command{
 		Use:   "confirm ID",
 		Short: "Let an intent that waits for a person go on",
 		Long: `Confirms an intent that waits for a person, as writ intent get shows it, so that it runs. The
 confirmation is used once and stands in the receipt. Who asked for the intent may not confirm
-it, and after its time nobody may.
+it, nor for whom that one acts, nor who acts for one of them; and after its time nobody may.
+Where its policy wants more than one person, it goes on with the last of them.
+
+--commitment names what you were shown, as writ intent get shows it: if the intent is bound to
+anything else by now, nothing is recorded.
 
 It returns when the confirmation is committed; writ intent watch follows the intent from there.
 
 Exit statuses: 0 confirmed, 1 infrastructure, 2 usage or no such intent, 3 too late or not
-yours to confirm, 7 it does not wait for a decision; the message says who decided before.`,
+yours to confirm, 7 it does not wait for a decision, or waits for others than you, or is bound to
+another commitment; the message says who decided before.`,
 		Example: `  writ intent list --state awaiting_confirmation
-  writ confirm 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --principal ada --note "asked the shop"
+  writ intent get 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204
+  writ confirm 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --commitment 5d1c09ab77e0f1d2 --principal ada
   writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
 		Args: one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.decide(cmd, args[0], f, always("confirmed; it goes on without this command"), (*writ.Client).Confirm)
+			var shown intent.DigestPrefix
+			if cmd.Flags().Changed("commitment") {
+				var err error
+				if shown, err = intent.ParseDigestPrefix(commitment); err != nil {
+					return err
+				}
+			}
+			return p.decide(cmd, args[0], f, confirmedText, func(c *writ.Client, ctx context.Context, id intent.ID, by writ.Decider) (writ.Intent, error) {
+				return c.ConfirmShown(ctx, id, shown, by)
+			})
 		},
 	}
 	f.register(cmd, "who confirms")
+	cmd.Flags().StringVar(&commitment, "commitment", "", "the `digits` of the commitment that you were shown, at least the first 16; anything else is not confirmed")
+	f.registerStanding(cmd, "who confirms")
 	return cmd
 }
 
@@ -55,22 +77,29 @@ wait for a decision; the message says who decided before.`,
 		},
 	}
 	f.register(cmd, "who denies")
+	f.registerStanding(cmd, "who denies")
 	return cmd
 }
 
 func (f *decisionFlags) register(cmd *cobra.Command, who string) {
-	cmd.Flags().StringVar(&f.principal, "principal", "", "`name` of "+who+" (default: $WRIT_PRINCIPAL, else the name of the operating system's user)")
+	f.registerPrincipal(cmd, who)
 	cmd.Flags().StringVar(&f.note, "note", "", "`text` that says why; at most 1,000 bytes on one line")
+}
+
+// confirmedText says whether others are missing.
+func confirmedText(v writ.Intent) string {
+	if v.State == intent.AwaitingConfirmation {
+		return fmt.Sprintf("confirmed; it goes on when %d more have", v.Approvers-v.Confirmed)
+	}
+	return "confirmed; it goes on without this command"
 }
 
 // decider returns who decides.
 func (f decisionFlags) decider(cmd *cobra.Command) (writ.Decider, error) {
-	if !cmd.Flags().Changed("principal") {
-		f.principal = defaultPrincipal()
-	} else if err := intent.CheckName("principal", f.principal); err != nil {
+	if err := f.resolve(cmd); err != nil {
 		return writ.Decider{}, err
 	}
-	return writ.Decider{Principal: f.principal, Note: f.note}, nil
+	return writ.Decider{Principal: f.principal, Note: f.note, Roles: f.roles, OnBehalfOf: f.onBehalfOf}, nil
 }
 
 // always is what is said of a decision however the intent stands then.

@@ -107,6 +107,56 @@ func TestADenialIsTheIntentAndEndsIt(t *testing.T) {
 	}
 }
 
+func TestAnIntentThatTwoMustConfirmShowsHowManyHaveAndWhatTheyConfirm(t *testing.T) {
+	t.Parallel()
+	store := newOutbox(t)
+	p := proposal("order-1", "ada")
+	p.Decision, p.ConfirmWithin, p.Approvers = []byte(`{"allow":true,"approvers":2,"confirm":true}`), 24*time.Hour, 2
+	row, err := store.Insert(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, shown := p.ID().String(), string(intent.Short(row.Commitment))
+	for _, args := range [][]string{{"intent", "get", id}, {"intent", "list", "--state", "awaiting_confirmation"}} {
+		if r := command(t, append(args, "--database-url", store.url)...); r.status != 0 || !strings.Contains(r.stdout, "0 of 2 people") {
+			t.Errorf("%v: status %d\n%s", args, r.status, r.stdout)
+		}
+	}
+	if r := command(t, "intent", "get", id, "--database-url", store.url); !strings.Contains(r.stdout, shown) {
+		t.Errorf("the commitment %s is not shown:\n%s", shown, r.stdout)
+	}
+	var f failure
+	for _, c := range []struct {
+		name, commitment, principal, code string
+		status                            int
+	}{
+		{"of nothing", "", "eve", "invalid_commitment", 2},
+		{"of too few digits", shown[:8], "eve", "invalid_commitment", 2},
+		{"of something else", strings.Repeat("f", 64), "eve", "commitment_changed", 7},
+		{"by who asked", shown, "ada", "self_confirmation", 3},
+	} {
+		r := store.decide(t, "confirm", id, "--principal", c.principal, "--commitment", c.commitment, "-o", "json")
+		r.document(t, &f)
+		if r.status != c.status || f.Error.Code != c.code || f.Error.Effect != "not_applied" {
+			t.Errorf("%s: status %d, %+v", c.name, r.status, f.Error)
+		}
+	}
+	r := store.decide(t, "confirm", id, "--principal", "eve", "--commitment", shown)
+	if r.status != 0 || !strings.Contains(r.stdout, "1 more") || !strings.Contains(r.stdout, "1 of 2 people") {
+		t.Errorf("the first: status %d, %s\n%s", r.status, r.stderr, r.stdout)
+	}
+	r = store.decide(t, "confirm", id, "--principal", "eve", "-o", "json")
+	r.document(t, &f)
+	if r.status != 7 || f.Error.Code != "already_confirmed" || !strings.Contains(f.Error.Message, "1 of 2 have") {
+		t.Errorf("twice: status %d, %+v", r.status, f.Error)
+	}
+	var v writ.Intent
+	store.decide(t, "confirm", id, "--principal", "bob", "--commitment", row.Commitment.String(), "-o", "json").document(t, &v)
+	if v.State != intent.Recorded || v.Approvers != 2 || v.Confirmed != 2 || v.Commitment != row.Commitment {
+		t.Errorf("the second: %+v", v)
+	}
+}
+
 func TestADecisionThatCannotBeTakenExits2(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)

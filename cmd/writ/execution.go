@@ -106,6 +106,8 @@ func describe(b *block, v writ.Intent) {
 	b.add("tool", toolText(v))
 	b.add("tenant", v.Tenant)
 	b.add("principal", v.Principal)
+	b.add("roles", strings.Join(v.Roles, ", "))
+	b.add("on behalf of", strings.Join(v.OnBehalfOf, ", for "))
 	b.add("request key", string(v.RequestKey))
 	b.add("intent", v.ID.String())
 	if !v.SuspectedDuplicateOf.IsZero() {
@@ -113,13 +115,35 @@ func describe(b *block, v writ.Intent) {
 	}
 	if v.State == intent.AwaitingConfirmation {
 		b.add("confirm by", moment(v.ConfirmBy))
+		b.add("confirmed", quorumText(v.Confirmed, v.Approvers))
+		b.add("commitment", string(intent.Short(v.Commitment)))
 	}
 	for _, h := range v.Holds {
 		b.add("held by", holdText(h))
 	}
 	for _, d := range v.Decisions {
-		b.add(string(d.Kind), decisionText(d.Principal, d.Note, d.DecidedAt))
+		b.add(string(d.Kind), decisionText(standing(d), d.Note, d.DecidedAt))
 	}
+}
+
+// quorumText says how many of how many people have confirmed.
+func quorumText(confirmed, approvers int) string {
+	if approvers == 1 {
+		return fmt.Sprintf("%d of 1 person", confirmed)
+	}
+	return fmt.Sprintf("%d of %d people", confirmed, approvers)
+}
+
+// standing names who decided, for whom, and as what.
+func standing(d writ.Decision) string {
+	text := d.Principal
+	if len(d.OnBehalfOf) > 0 {
+		text += " for " + strings.Join(d.OnBehalfOf, ", for ")
+	}
+	if len(d.Roles) > 0 {
+		text += " as " + strings.Join(d.Roles, ", ")
+	}
+	return text
 }
 
 // toolText names the tool, with its class if that is known.

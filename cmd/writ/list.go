@@ -167,6 +167,9 @@ func upcoming(v writ.IntentSummary) string {
 	if v.State.Ended() {
 		return "-"
 	}
+	if v.State == intent.AwaitingConfirmation {
+		return nextText(v.Next) + ", " + quorumText(v.Confirmed, v.Approvers)
+	}
 	return nextText(v.Next)
 }
 

@@ -1,0 +1,135 @@
+package activities_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"writ/activities"
+	"writ/intent"
+	"writ/outbox"
+	"writ/policy"
+	"writ/tools"
+)
+
+// approvers is a policy that wants so many people; below 0 it says no.
+type approvers struct{ atomic.Int32 }
+
+func (*approvers) Name() string { return "a shop that wants people" }
+
+func (a *approvers) Evaluate(context.Context, policy.Facts) (policy.Verdict, error) {
+	n := int(a.Load())
+	v := policy.Verdict{Allow: n >= 0, Reason: "the shop said so"}
+	if n > 0 {
+		v.Approval = &policy.Approval{Approvers: n}
+	}
+	return v, nil
+}
+
+func wants(n int) *approvers {
+	a := new(approvers)
+	a.Store(int32(n))
+	return a
+}
+
+// confirmed is an intent that the policy wants two people to confirm, as they did.
+func confirmed(t *testing.T, shop *approvers) (b bundle, in activities.Input, world *provider) {
+	t.Helper()
+	world = &provider{answers: []func() (tools.Result, error){applied}}
+	b = start(t, shop, tools.New(keyed(), world.invoke))
+	in = ask("payments.capture")
+	if p, _ := b.drive(t, in); p.State != intent.AwaitingConfirmation {
+		t.Fatalf("%+v", p)
+	}
+	for _, who := range []string{"eve", "ada"} {
+		if _, err := b.store.Confirm(t.Context(), in.IntentID, outbox.Decider{Principal: who}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b, in, world
+}
+
+func TestWhatAsManyHaveConfirmedAsThePolicyWantsRuns(t *testing.T) {
+	t.Parallel()
+	b, in, world := confirmed(t, wants(2))
+	if p, steps := b.drive(t, activities.Input{IntentID: in.IntentID}); p.State != intent.Completed {
+		t.Errorf("%+v after %v", p, steps)
+	}
+	if len(world.asked()) != 1 {
+		t.Errorf("the provider was called %d times", len(world.asked()))
+	}
+	r := b.receipt(t, in)
+	if len(r.Decisions) != 2 || !strings.Contains(string(r.Decision), `"approvers":2`) {
+		t.Errorf("%+v", r)
+	}
+	for _, d := range r.Decisions {
+		if d.Kind != intent.Confirm || d.Commitment != r.Commitment {
+			t.Errorf("%+v is not of commitment %s", d, r.Commitment)
+		}
+	}
+}
+
+func TestThePolicyIsAskedAgainAfterTheWaitForPeople(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then int
+		code string // empty: it runs
+	}{
+		"it wants as many":        {2, ""},
+		"it wants fewer":          {1, ""},
+		"it wants nobody":         {0, ""},
+		"it wants more":           {3, string(intent.CodeConfirmationInsufficient)},
+		"it says no to all of it": {-1, string(intent.CodePolicyDenied)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shop := wants(2)
+			b, in, world := confirmed(t, shop)
+			shop.Store(int32(c.then))
+			p, steps := b.drive(t, activities.Input{IntentID: in.IntentID})
+			r := b.receipt(t, in)
+			if c.code == "" {
+				if p.State != intent.Completed || len(world.asked()) != 1 {
+					t.Errorf("%+v after %v, %d calls", p, steps, len(world.asked()))
+				}
+				return
+			}
+			if p.State != intent.Refused || r.State != intent.Refused || r.Outcome != intent.NotApplied || len(world.asked()) != 0 {
+				t.Errorf("%+v after %v, %d calls", p, steps, len(world.asked()))
+			}
+			if !strings.Contains(string(r.Decision), c.code) || len(r.Decisions) != 2 {
+				t.Errorf("the receipt says %s and %+v", r.Decision, r.Decisions)
+			}
+		})
+	}
+}
+
+func TestADemandThatCameAfterSomethingWasSentStopsTheRest(t *testing.T) {
+	t.Parallel()
+	shop := wants(0)
+	world := &provider{answers: []func() (tools.Result, error){lost, applied}}
+	b := start(t, shop, tools.New(keyed(), world.invoke))
+	in := ask("payments.capture")
+	out := b.invoke(t, b.recorded(t, in), in)
+	shop.Store(1)
+	fromRow := activities.Input{IntentID: in.IntentID}
+	b.journal(t, activities.JournalInput{Input: fromRow, Evidence: out.Evidence})
+	p, steps := b.drive(t, fromRow)
+	if p.State != intent.InDoubt || len(world.asked()) != 1 {
+		t.Errorf("%+v after %v, %d calls", p, steps, len(world.asked()))
+	}
+	if row := b.row(t, in); !strings.Contains(string(row.Revocation), string(intent.CodeConfirmationInsufficient)) {
+		t.Errorf("revoked by %s", row.Revocation)
+	}
+}
+
+func TestAReadThatPeopleHaveToConfirmIsNotAnsweredBefore(t *testing.T) {
+	t.Parallel()
+	world := &provider{answers: []func() (tools.Result, error){applied}}
+	b := start(t, wants(1), tools.New(tools.Spec{Name: "accounts.read"}, world.invoke))
+	in := ask("accounts.read")
+	if p, steps := b.drive(t, in); p.State != intent.AwaitingConfirmation || len(world.asked()) != 0 {
+		t.Errorf("%+v after %v, %d calls", p, steps, len(world.asked()))
+	}
+}
