@@ -45,6 +45,7 @@ const (
 	CodeInvalidFilter      Code = "invalid_filter"
 	CodeInvalidNote        Code = "invalid_note"
 	CodeInvalidSpec        Code = "invalid_tool_spec"
+	CodeInvalidPolicy      Code = "invalid_policy"
 	CodeUnknownTool        Code = "unknown_tool"
 	CodeIntentIDMismatch   Code = "intent_id_mismatch"
 )

@@ -18,6 +18,10 @@ type Facts struct {
 	Provider      string
 	SideEffectful bool
 	Payload       []byte // canonical JSON
+	// Risk is from 0 to 1.
+	Risk float64
+	// Now is the database's time; zero if it is not known.
+	Now time.Time
 }
 
 // Verdict is a host policy's answer.
@@ -26,6 +30,12 @@ type Verdict struct {
 	// Reason is one sentence for the person who reads the decision. It must not repeat
 	// secret values of the payload.
 	Reason string
+	// Policies are the ids of the policies that decided, and Digest is that of the set which they
+	// are from. Both may be empty.
+	Policies []string
+	Digest   string
+	// Approval, if Allow, is what people must do first; nil: nothing.
+	Approval *Approval
 }
 
 // Policy is a host's rule about who may run what. Implementations are safe for
@@ -64,6 +74,12 @@ type Decision struct {
 	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
 	// Confirm says that a person must confirm before anything is sent. Only if Allow.
 	Confirm bool `json:"confirm,omitempty"`
+	// Approvers is how many people must confirm; 0 and 1 are one.
+	Approvers int `json:"approvers,omitempty"`
+	// Policies are the ids of the host's policies that decided, and PolicyDigest is that of their
+	// set.
+	Policies     []string `json:"policies,omitempty"`
+	PolicyDigest string   `json:"policy_digest,omitempty"`
 }
 
 // builtIn is the Policy of decisions by Writ's own rules.
@@ -112,9 +128,21 @@ func (e *Engine) Decide(ctx context.Context, f Facts) (Decision, error) {
 		e.log.Warn("the policy gave no answer, so the request is denied", "policy", e.policy.Name(), "tool", f.Tool, "error", err)
 		return Decision{Policy: e.policy.Name(), Code: intent.CodeGateError, Reason: "the policy gave no answer"}, nil
 	case !verdict.Allow:
-		return Decision{Policy: e.policy.Name(), Code: intent.CodePolicyDenied, Reason: verdict.Reason}, nil
+		return e.decided(verdict, Decision{Code: intent.CodePolicyDenied}), nil
 	}
-	return Decision{Allow: true, Policy: e.policy.Name(), Reason: verdict.Reason}, nil
+	return e.decided(verdict, Decision{Allow: true}), nil
+}
+
+// decided says in d what the host's policy answered.
+func (e *Engine) decided(v Verdict, d Decision) Decision {
+	d.Policy, d.Reason, d.Policies, d.PolicyDigest = e.policy.Name(), v.Reason, v.Policies, v.Digest
+	if d.Allow && v.Approval != nil {
+		d.Confirm = true
+		if v.Approval.Approvers > 1 {
+			d.Approvers = v.Approval.Approvers
+		}
+	}
+	return d
 }
 
 // SpecDiverged is the denial of an intent whose tool changed its behaviour between its

@@ -44,6 +44,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeInvalidFilter:      statusUsage,
 	intent.CodeInvalidNote:        statusUsage,
 	intent.CodeInvalidSpec:        statusUsage,
+	intent.CodeInvalidPolicy:      statusUsage,
 	intent.CodeUnknownTool:        statusUsage,
 	intent.CodeIntentIDMismatch:   statusUsage,
 	intent.CodeIntentNotFound:     statusUsage,
