@@ -55,7 +55,7 @@ func (r *Recovery) AfterRestore(ctx context.Context, what Restore, by Decider) (
 	if err := by.check(); err != nil {
 		return AfterRestored{}, err
 	}
-	done, err := r.store.AfterRestore(ctx, outbox.Restore(what), outbox.Decider(by))
+	done, err := r.store.AfterRestore(ctx, outbox.Restore(what), by.recorded())
 	return AfterRestored{Before: Timeline(done.Before), After: Timeline(done.After), Trusted: done.Trusted, Marked: done.Marked, Parked: done.Parked},
 		undecided(ctx, outbox.Row{}, err)
 }

@@ -5,7 +5,6 @@ import (
 
 	"writ/activities"
 	"writ/intent"
-	"writ/outbox"
 )
 
 // Cancel forbids every further request for the intent and returns it as it stands when that is
@@ -18,6 +17,6 @@ func (c *Client) Cancel(ctx context.Context, id intent.ID, by Decider) (Intent, 
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Cancel(ctx, id, outbox.Decider(by), activities.Seal)
+	row, err := c.store.Cancel(ctx, id, by.recorded(), activities.Seal)
 	return c.decided(ctx, row, err)
 }

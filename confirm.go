@@ -1,6 +1,7 @@
 package writ
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -20,6 +21,13 @@ type Decider struct {
 	// Note says why, for whoever reads the receipt: at most 1,000 bytes of text without
 	// control characters. Optional.
 	Note string
+	// Roles and OnBehalfOf are as what the principal decides, and for whom it acts, with the
+	// meaning and the limits of those of Request. Optional.
+	Roles      []string
+	OnBehalfOf []string
+	// AuthenticationSource is who vouches for all this. Default, and the only source so far:
+	// "direct", which is stated and not proven.
+	AuthenticationSource string
 }
 
 // Decision is what a person decided about an intent.
@@ -27,6 +35,10 @@ type Decision struct {
 	Kind      intent.DecisionKind `json:"kind"`
 	Principal string              `json:"principal"`
 	Note      string              `json:"note,omitempty"`
+	// AuthenticationSource, Roles and OnBehalfOf are the decider's; empty where that was not said.
+	AuthenticationSource string   `json:"authentication_source,omitempty"`
+	Roles                []string `json:"roles,omitempty"`
+	OnBehalfOf           []string `json:"on_behalf_of,omitempty"`
 	// Generation is the one that was decided on.
 	Generation int       `json:"generation"`
 	DecidedAt  time.Time `json:"decided_at"`
@@ -36,14 +48,14 @@ type Decision struct {
 // the intent's row, is used once, and is in the receipt. The intent is returned as it stands
 // when the decision is committed; it runs whatever becomes of the caller.
 //
-// The error has code self_confirmation if the decider asked for the intent itself,
-// confirmation_expired if it is too late, and not_awaiting_confirmation if the intent does
+// The error has code self_confirmation if the decider asked for the intent, is
+// somebody for whom it was asked, or acts for one of these; confirmation_expired if it is too late, and not_awaiting_confirmation if the intent does
 // not wait, or no longer does; it then says who decided what.
 func (c *Client) Confirm(ctx context.Context, id intent.ID, by Decider) (Intent, error) {
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Confirm(ctx, id, outbox.Decider(by))
+	row, err := c.store.Confirm(ctx, id, by.recorded())
 	return c.decided(ctx, row, err)
 }
 
@@ -57,11 +69,11 @@ func (c *Client) Deny(ctx context.Context, id intent.ID, by Decider) (Intent, er
 	if err != nil {
 		return Intent{}, undecided(ctx, outbox.Row{}, err)
 	}
-	refusal, err := activities.Denial(row, outbox.Decider(by))
+	refusal, err := activities.Denial(row, by.recorded())
 	if err != nil {
 		return Intent{}, err
 	}
-	row, err = c.store.Deny(ctx, refusal, outbox.Decider(by), activities.Seal)
+	row, err = c.store.Deny(ctx, refusal, by.recorded(), activities.Seal)
 	return c.decided(ctx, row, err)
 }
 
@@ -103,11 +115,22 @@ func undecided(ctx context.Context, row outbox.Row, err error) error {
 // maxNote bounds Decider.Note in bytes.
 const maxNote = 1000
 
+// recorded is the decider as it is recorded.
+func (d Decider) recorded() outbox.Decider {
+	return outbox.Decider{
+		Principal: d.Principal, Note: d.Note, Roles: intent.SortRoles(d.Roles), OnBehalfOf: d.OnBehalfOf,
+		AuthenticationSource: cmp.Or(d.AuthenticationSource, intent.AuthenticatedDirect),
+	}
+}
+
 func (d Decider) check() error {
 	if d.Principal == "" {
 		return intent.Errorf(intent.CodeUnauthenticated, "the decision names no principal; say who decides")
 	}
-	if err := intent.CheckName("principal", d.Principal); err != nil {
+	if err := intent.CheckIdentity(d.Principal, intent.SortRoles(d.Roles), d.OnBehalfOf); err != nil {
+		return err
+	}
+	if err := intent.CheckSource(d.AuthenticationSource); err != nil {
 		return err
 	}
 	return checkNote(d.Note)
@@ -140,7 +163,8 @@ func (c *Client) decisions(ctx context.Context, row outbox.Row) ([]Decision, err
 	}
 	list := make([]Decision, len(recorded))
 	for i, d := range recorded {
-		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, Generation: d.Generation, DecidedAt: d.DecidedAt}
+		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note,
+			AuthenticationSource: d.AuthenticationSource, Roles: d.Roles, OnBehalfOf: d.OnBehalfOf, Generation: d.Generation, DecidedAt: d.DecidedAt}
 	}
 	return list, nil
 }

@@ -148,7 +148,7 @@ func (c *Client) Acknowledge(ctx context.Context, id intent.ID, by Decider) (Int
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Acknowledge(ctx, id, outbox.Decider(by))
+	row, err := c.store.Acknowledge(ctx, id, by.recorded())
 	if err != nil {
 		return Intent{}, undecided(ctx, row, err)
 	}

@@ -79,7 +79,7 @@ func (c *Client) SetHold(ctx context.Context, r HoldRequest, by Decider) (Hold, 
 		return Hold{}, nil, err
 	}
 	on := outbox.Subject(r)
-	set, err := c.store.SetHold(ctx, on, outbox.Decider(by))
+	set, err := c.store.SetHold(ctx, on, by.recorded())
 	if err != nil {
 		return Hold{}, nil, undecided(ctx, outbox.Row{}, err)
 	}
@@ -118,7 +118,7 @@ func (c *Client) LiftHold(ctx context.Context, id string, by Decider) (Hold, err
 	if err != nil {
 		return Hold{}, intent.Errorf(intent.CodeInvalidHold, "%.40q is no id of a hold; `writ hold list` shows the ids", id)
 	}
-	lifted, err := c.store.LiftHold(ctx, parsed, outbox.Decider(by))
+	lifted, err := c.store.LiftHold(ctx, parsed, by.recorded())
 	if err != nil {
 		return Hold{}, undecided(ctx, outbox.Row{}, err)
 	}

@@ -73,7 +73,7 @@ func TestAHoldThatCannotBeIsRefused(t *testing.T) {
 		"another scope":   {HoldRequest{"world", "echo"}, eve, intent.CodeInvalidHold},
 		"no name":         {HoldRequest{Scope: HoldTenant}, eve, intent.CodeInvalidName},
 		"nobody":          {HoldRequest{HoldTool, "echo"}, Decider{}, intent.CodeUnauthenticated},
-		"an endless note": {HoldRequest{HoldTool, "echo"}, Decider{"eve", strings.Repeat("x", maxNote+1)}, intent.CodeInvalidNote},
+		"an endless note": {HoldRequest{HoldTool, "echo"}, Decider{Principal: "eve", Note: strings.Repeat("x", maxNote+1)}, intent.CodeInvalidNote},
 	} {
 		if _, _, err := e.SetHold(t.Context(), c.request, c.by); intent.CodeOf(err) != c.code {
 			t.Errorf("%s: %v, want %s", name, err, c.code)

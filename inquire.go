@@ -17,7 +17,7 @@ func (c *Client) Inquire(ctx context.Context, id intent.ID, by Decider) (Intent,
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Inquire(ctx, id, outbox.Decider(by), activities.Seal)
+	row, err := c.store.Inquire(ctx, id, by.recorded(), activities.Seal)
 	return c.decided(ctx, row, err)
 }
 

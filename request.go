@@ -3,6 +3,7 @@ package writ
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -32,8 +33,14 @@ type Request struct {
 	RequestKey string
 	// Tenant is whose action it is. Default: "default".
 	Tenant string
-	// Principal is who asks. Required.
+	// Principal is who asks. Required. Who it is, is stated and not proven, as are Roles and
+	// OnBehalfOf: whoever has the client is trusted to say so.
 	Principal string
+	// Roles are what the principal may act as, in any order: at most 32 names. Optional.
+	Roles []string
+	// OnBehalfOf is for whom the principal acts, the nearest first: at most 8 names. Optional.
+	// None of them may confirm what is asked for.
+	OnBehalfOf []string
 	// Service, Process and Run say where the request comes from. Optional.
 	Service, Process, Run string
 
@@ -72,6 +79,7 @@ func (r Request) prepare(detached bool, maxPayload int) (prepared, error) {
 		Tool: r.Tool, RequestKey: key, Detached: detached,
 		Context: intent.EffectContext{
 			Principal: r.Principal, Tenant: r.Tenant, AuthenticationSource: intent.AuthenticatedDirect,
+			Roles: intent.SortRoles(r.Roles), OnBehalfOf: slices.Clone(r.OnBehalfOf),
 			Service: r.Service, Process: r.Process, Run: r.Run,
 		},
 	}

@@ -3,11 +3,12 @@ package writ
 import "writ/intent"
 
 // requestMembers are the names that a request's JSON may have.
-var requestMembers = []string{"tool", "payload", "request_key", "tenant", "principal", "service", "process", "run"}
+var requestMembers = []string{"tool", "payload", "request_key", "tenant", "principal", "roles", "on_behalf_of", "service", "process", "run"}
 
 // ParseRequest reads a whole request from JSON: an object with the members tool, payload,
-// request_key, tenant, principal, service, process and run, each with the meaning of the
-// field of Request. All but payload are strings; a member that is absent or null is as if
+// request_key, tenant, principal, roles, on_behalf_of, service, process and run, each with the
+// meaning of the field of Request. roles and on_behalf_of are arrays of strings, and all others
+// but payload are strings; a member that is absent or null is as if
 // the field were left empty, and one that is an empty string is an error, not an absent one.
 //
 // The JSON is taken exactly. A member of another name, also one that differs in case only, is
@@ -32,6 +33,14 @@ func ParseRequest(src []byte) (Request, error) {
 		{"service", e.Name, &r.Service}, {"process", e.Name, &r.Process}, {"run", e.Name, &r.Run},
 	} {
 		if *field.to, err = field.read(field.member); err != nil {
+			return Request{}, err
+		}
+	}
+	for _, field := range []struct {
+		member string
+		to     *[]string
+	}{{"roles", &r.Roles}, {"on_behalf_of", &r.OnBehalfOf}} {
+		if *field.to, err = e.Names(field.member); err != nil {
 			return Request{}, err
 		}
 	}

@@ -55,10 +55,10 @@ func prepareCase(c intake.Case) (prepared, error) {
 func TestARequestIsReadFromItsMembers(t *testing.T) {
 	t.Parallel()
 	r, err := ParseRequest([]byte(` {"tool":"payments.capture","payload": {"a":1.0} ,"request_key":"order 4711","tenant":"acme",
-		"principal":"till-7","service":"shop","process":"checkout","run":"run-1"}`))
+		"principal":"till-7","roles":["till","cashier"],"on_behalf_of":["ada"],"service":"shop","process":"checkout","run":"run-1"}`))
 	want := Request{
 		Tool: "payments.capture", Payload: []byte(`{"a":1.0}`), RequestKey: "order 4711", Tenant: "acme", Principal: "till-7",
-		Service: "shop", Process: "checkout", Run: "run-1", payloadOffset: 39,
+		Roles: []string{"till", "cashier"}, OnBehalfOf: []string{"ada"}, Service: "shop", Process: "checkout", Run: "run-1", payloadOffset: 39,
 	}
 	if err != nil || !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v, %v", r, err)
@@ -71,7 +71,7 @@ func TestARequestIsReadFromItsMembers(t *testing.T) {
 
 func TestEveryFieldOfARequestIsAMemberOfItsJSON(t *testing.T) {
 	t.Parallel()
-	words := map[string]string{"RequestKey": "request_key"}
+	words := map[string]string{"RequestKey": "request_key", "OnBehalfOf": "on_behalf_of"}
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Request]()) {
 		if !f.IsExported() {
@@ -95,7 +95,7 @@ func TestAMemberOfAnotherNameIsToldTheRightOne(t *testing.T) {
 	t.Parallel()
 	for src, says := range map[string]string{
 		`{"Request_Key":"k"}`: `spelled "request_key"`,
-		`{"arguments":{}}`:    "its members are tool, payload, request_key, tenant, principal, service, process, run",
+		`{"arguments":{}}`:    "its members are tool, payload, request_key, tenant, principal, roles, on_behalf_of, service, process, run",
 		`{"tool":[]}`:         "the tool is an array at byte 8; send a string",
 		`[]`:                  "the request is an array at byte 0; send a JSON object",
 	} {

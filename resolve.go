@@ -81,7 +81,7 @@ func (c *Client) Resolve(ctx context.Context, id intent.ID, r Resolution, by Dec
 		}
 		as.MediaType, as.Result = tools.MediaTypeJSON, r.Result
 	}
-	row, err := c.store.Resolve(ctx, id, as, outbox.Decider(by), activities.Seal)
+	row, err := c.store.Resolve(ctx, id, as, by.recorded(), activities.Seal)
 	return c.decided(ctx, row, err)
 }
 
@@ -130,6 +130,6 @@ func (c *Client) Reissue(ctx context.Context, id intent.ID, by Decider) (Intent,
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Reissue(ctx, id, outbox.Decider(by), activities.Renewal)
+	row, err := c.store.Reissue(ctx, id, by.recorded(), activities.Renewal)
 	return c.decided(ctx, row, err)
 }

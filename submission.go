@@ -85,14 +85,14 @@ func submissionOf(s outbox.Submitted) Submission {
 // parked or waits for its next try, and returns it as it stands then. The error has code
 // already_dispatched if it is an intent, dropped, or intent_not_found.
 func (c *Client) RetryEnqueued(ctx context.Context, id intent.ID, by Decider) (EnqueuedRequest, error) {
-	return decidedOn(ctx, by, func() (outbox.Submitted, error) { return c.store.Retry(ctx, id, outbox.Decider(by)) })
+	return decidedOn(ctx, by, func() (outbox.Submitted, error) { return c.store.Retry(ctx, id, by.recorded()) })
 }
 
 // DropEnqueued takes an enqueued request back: it never becomes an intent, not even if it is on
 // its way at this moment, and its request key answers dropped from then on. Dropping again changes
 // nothing. The error has code already_dispatched if it is an intent, or intent_not_found.
 func (c *Client) DropEnqueued(ctx context.Context, id intent.ID, by Decider) (EnqueuedRequest, error) {
-	return decidedOn(ctx, by, func() (outbox.Submitted, error) { return c.store.Drop(ctx, id, outbox.Decider(by)) })
+	return decidedOn(ctx, by, func() (outbox.Submitted, error) { return c.store.Drop(ctx, id, by.recorded()) })
 }
 
 func decidedOn(ctx context.Context, by Decider, decide func() (outbox.Submitted, error)) (EnqueuedRequest, error) {

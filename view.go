@@ -26,9 +26,15 @@ type Intent struct {
 	Tenant     string            `json:"tenant"`
 	RequestKey intent.RequestKey `json:"request_key"`
 	Principal  string            `json:"principal"`
-	Tool       string            `json:"tool"`
-	Class      intent.Class      `json:"class"`
-	State      intent.State      `json:"state"`
+	// AuthenticationSource says who vouches for principal, roles and delegation; see
+	// intent.EffectContext. These are not known of an enqueued request that is no intent yet.
+	AuthenticationSource string   `json:"authentication_source,omitempty"`
+	Roles                []string `json:"roles,omitempty"`
+	// OnBehalfOf is for whom the principal acts, the nearest first.
+	OnBehalfOf []string     `json:"on_behalf_of,omitempty"`
+	Tool       string       `json:"tool"`
+	Class      intent.Class `json:"class"`
+	State      intent.State `json:"state"`
 	// Effect is what the whole record shows of the effect, and not what the state was called by:
 	// evidence may speak against an end. It is unknown while a request may be under way or may
 	// have had its effect, and not_applied of an intent of which nothing was sent so far.
@@ -175,6 +181,9 @@ func viewOf(row outbox.Row) Intent {
 		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, ConfirmBy: row.ConfirmBy,
 		Alert: row.Alert, HeldUntil: row.HeldUntil, RevokedAt: row.RevokedAt,
+	}
+	if asked, err := row.Context(); err == nil { // a row that was changed by hand is shown without
+		v.AuthenticationSource, v.Roles, v.OnBehalfOf = asked.AuthenticationSource, asked.Roles, asked.OnBehalfOf
 	}
 	if v.State.Ended() {
 		v.HeldUntil = time.Time{} // it waits for nothing

@@ -10,7 +10,7 @@ import (
 
 // inTemporal is who cancelled an intent whose workflow was cancelled: Temporal does not say who
 // asked it to.
-var inTemporal = outbox.Decider{Principal: "temporal", Note: "the workflow was cancelled in Temporal"}
+var inTemporal = outbox.Decider{Principal: intent.SystemPrincipals + "temporal", Note: "the workflow was cancelled in Temporal"}
 
 // Cancel records that the intent's workflow was cancelled, and says where the intent stands
 // then.

@@ -54,7 +54,7 @@ func TestAnInputSurvivesItsWayThroughTemporal(t *testing.T) {
 		"a request": {IntentID: intent.ID{1}, Traceparent: "00-01", Request: &Request{
 			Tool: "echo", RequestKey: "<&>", Payload: json.RawMessage(`{"a":"\u003c"}`), Detached: true,
 			Context: intent.EffectContext{
-				Principal: "p", Tenant: "t", AuthenticationSource: "direct", Service: "s", SessionHash: "h", Process: "x", Run: "r", HostBinding: "b",
+				Principal: "p", Tenant: "t", AuthenticationSource: "direct", Roles: []string{"clerk", "finance"}, OnBehalfOf: []string{"q"}, Service: "s", SessionHash: "h", Process: "x", Run: "r", HostBinding: "b",
 			},
 		}},
 		"a reference":  {IntentID: intent.ID{1}, Request: &Request{Tool: "echo", RequestKey: "k", PayloadRef: &ref}},

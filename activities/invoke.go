@@ -64,7 +64,7 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 		Deadline: started.Add(row.Rules.Timeout),
 		SendBy:   started.Add(attempt.SendBy.Sub(attempt.ClaimedAt)),
 	}
-	if fields.Context, err = contextOf(row); err != nil {
+	if fields.Context, err = row.Context(); err != nil {
 		return InvokeOutput{}, err
 	}
 	lease := started.Add(attempt.LeaseUntil.Sub(attempt.ClaimedAt))

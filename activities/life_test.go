@@ -3,6 +3,7 @@ package activities_test
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -80,7 +81,7 @@ func TestTheToolReceivesExactlyWhatWasAuthorizedAndPersisted(t *testing.T) {
 		if want := `{"amount":1,"id":2512292042121000001,"note":"<&>"}`; string(inv.Payload()) != want {
 			t.Errorf("attempt %d: payload %s", i+1, inv.Payload())
 		}
-		if inv.Context() != in.Request.Context || !inv.Deadline().Before(inv.SendBy()) {
+		if !reflect.DeepEqual(inv.Context(), in.Request.Context) || !inv.Deadline().Before(inv.SendBy()) {
 			t.Errorf("attempt %d: context %+v, deadline %s, send by %s", i+1, inv.Context(), inv.Deadline(), inv.SendBy())
 		}
 	}

@@ -83,7 +83,7 @@ func mayNotLookUp(name string) error {
 // ask calls the tool and says what its finding, its error or its panic shows.
 func (a *Activities) ask(ctx context.Context, reconciler tools.Reconciler, grant outbox.LookupGrant) (outbox.Found, error) {
 	row := grant.Row
-	effectContext, err := contextOf(row)
+	effectContext, err := row.Context()
 	if err != nil {
 		return outbox.Found{}, err
 	}

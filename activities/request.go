@@ -63,29 +63,15 @@ func (a *Activities) takesText(r Request) error {
 	return nil
 }
 
-// Check checks the names and the request key. Every door asks it before anything is
-// written; its errors have codes unauthenticated, invalid_name, invalid_request_key and
+// Check checks the tool's name, who asks, and the request key. Every door asks it before
+// anything is written; its errors are those of intent.EffectContext.Check, invalid_request_key and
 // reserved_request_key.
 func (r Request) Check() error {
-	c := r.Context
-	if c.Principal == "" {
-		return intent.Errorf(intent.CodeUnauthenticated, "the request names no principal; say who asks")
+	if err := r.Context.Check(); err != nil {
+		return err
 	}
-	for _, name := range []struct {
-		what, value string
-		optional    bool
-	}{
-		{"tool", r.Tool, false}, {"tenant", c.Tenant, false}, {"principal", c.Principal, false},
-		{"service", c.Service, true}, {"process", c.Process, true}, {"run", c.Run, true},
-		{"session hash", c.SessionHash, true}, {"host binding", c.HostBinding, true},
-		{"authentication source", c.AuthenticationSource, true},
-	} {
-		if name.optional && name.value == "" {
-			continue
-		}
-		if err := intent.CheckName(name.what, name.value); err != nil {
-			return err
-		}
+	if err := intent.CheckName("tool", r.Tool); err != nil {
+		return err
 	}
 	return intent.CheckRequestKey(string(r.RequestKey))
 }
@@ -212,16 +198,8 @@ func (a *Activities) requestOf(ctx context.Context, row outbox.Row) (Request, er
 	if err != nil {
 		return Request{}, err
 	}
-	effectContext, err := contextOf(row)
+	effectContext, err := row.Context()
 	return Request{Tool: row.Tool, RequestKey: row.RequestKey, Payload: payload, Context: effectContext}, err
-}
-
-func contextOf(row outbox.Row) (intent.EffectContext, error) {
-	var c intent.EffectContext
-	if err := json.Unmarshal(row.EffectContext, &c); err != nil {
-		return c, fmt.Errorf("effect context of intent %s: %w", row.ID, err)
-	}
-	return c, nil
 }
 
 // maxTraceparent is the length in bytes up to which the caller's traceparent is kept; W3C's

@@ -22,7 +22,11 @@ func Seal(ctx context.Context, tx pgx.Tx, row outbox.Row, reason string, answer 
 		Revocation: row.Revocation,
 		CreatedAt:  row.CreatedAt, EndedAt: row.EndedAt, SuspectedDuplicateOf: row.SuspectedDuplicateOf,
 	}
-	var err error
+	asked, err := row.Context()
+	if err != nil {
+		return err
+	}
+	r.AuthenticationSource, r.Roles, r.OnBehalfOf = asked.AuthenticationSource, asked.Roles, asked.OnBehalfOf
 	if r.Decisions, err = decisions(ctx, tx, row); err != nil {
 		return err
 	}
@@ -80,7 +84,11 @@ func decisions(ctx context.Context, tx pgx.Tx, row outbox.Row) ([]receipts.Decis
 	}
 	var list []receipts.Decision
 	for _, d := range recorded {
-		list = append(list, receipts.Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, Commitment: d.Commitment, DecidedAt: d.DecidedAt})
+		list = append(list, receipts.Decision{
+			Kind: d.Kind, Principal: d.Principal, Note: d.Note,
+			Roles: d.Roles, OnBehalfOf: d.OnBehalfOf, AuthenticationSource: d.AuthenticationSource,
+			Commitment: d.Commitment, DecidedAt: d.DecidedAt,
+		})
 	}
 	return list, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -152,11 +153,11 @@ func TestARepeatThatSomebodyElseConfirmsIsDoneOnceMore(t *testing.T) {
 	w.decided(t, "confirm", id, "--principal", "eve", "--note", "two deliveries")
 	done := w.watched(t, id)
 	r := done.completed(t)
-	want := receipts.Decision{Kind: intent.Confirm, Principal: "eve", Note: "two deliveries", Commitment: r.Commitment}
+	want := receipts.Decision{Kind: intent.Confirm, Principal: "eve", Note: "two deliveries", AuthenticationSource: intent.AuthenticatedDirect, Commitment: r.Commitment}
 	if len(r.Decisions) == 1 {
 		want.DecidedAt = r.Decisions[0].DecidedAt
 	}
-	if len(r.Decisions) != 1 || r.Decisions[0] != want || want.DecidedAt.IsZero() {
+	if len(r.Decisions) != 1 || !reflect.DeepEqual(r.Decisions[0], want) || want.DecidedAt.IsZero() {
 		t.Errorf("the receipt has the decisions %+v, want %+v", r.Decisions, want)
 	}
 	if got := w.writ(t, "confirm", id, "--principal", "bob").outcome(t); got.status != 7 || !strings.Contains(got.Error.Message, "eve confirmed it") {

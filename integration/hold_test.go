@@ -206,7 +206,7 @@ func TestAProviderThatIsGoneIsHeldByItselfAndUsedAgainWhenItIsBack(t *testing.T)
 		caller.outcome(t).completed(t)
 	}
 	holdsAre(t, c, true, "the breaker has lifted its hold", func(list []writ.Hold) bool {
-		return len(list) >= 1 && !slices.ContainsFunc(list, func(h writ.Hold) bool { return h.LiftedBy != "breaker" })
+		return len(list) >= 1 && !slices.ContainsFunc(list, func(h writ.Hold) bool { return h.LiftedBy != "writ:breaker" })
 	})
 	w.provider.effects(t, len(callers))
 }

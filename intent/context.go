@@ -10,8 +10,14 @@ import "encoding/json"
 type EffectContext struct {
 	Principal string `json:"principal,omitempty"`
 	Tenant    string `json:"tenant,omitempty"`
-	// AuthenticationSource says who vouches for the principal.
+	// AuthenticationSource says who vouches for the principal, its roles and its delegation. See
+	// Proven.
 	AuthenticationSource string `json:"authentication_source,omitempty"`
+	// Roles are what the principal may act as: sorted, each once, at most MaxRoles.
+	Roles []string `json:"roles,omitempty"`
+	// OnBehalfOf is for whom the principal acts, the nearest first, at most MaxDelegation: an
+	// agent that Ada's assistant called acts for the assistant, and that for Ada.
+	OnBehalfOf []string `json:"on_behalf_of,omitempty"`
 	// Service is the calling service.
 	Service string `json:"service,omitempty"`
 	// SessionHash is a digest of the caller's session identifier, never the identifier.
@@ -23,9 +29,16 @@ type EffectContext struct {
 	HostBinding string `json:"host_binding,omitempty"`
 }
 
-// AuthenticatedDirect is the AuthenticationSource of a request from a process that is
-// itself trusted to say who the principal is.
+// AuthenticatedDirect is the AuthenticationSource of what a process states that is itself
+// trusted to say who the principal is: stated, and not proven.
 const AuthenticatedDirect = "direct"
+
+// Proven reports whether somebody vouches for the principal beside the process that asks. No
+// door of this release has a credential to look at, so each refuses to be told of a source
+// that would make this true; see CheckSource.
+func (c EffectContext) Proven() bool {
+	return c.AuthenticationSource != "" && c.AuthenticationSource != AuthenticatedDirect
+}
 
 // Canonical returns c as canonical JSON.
 func (c EffectContext) Canonical() []byte {
@@ -34,7 +47,7 @@ func (c EffectContext) Canonical() []byte {
 		encoded, err = Canonicalize(encoded)
 	}
 	if err != nil {
-		// A struct of strings always encodes, and what encodes is one plain object.
+		// A struct of strings and lists of strings always encodes, and what encodes is one plain object.
 		panic("intent: an effect context has no canonical form: " + err.Error())
 	}
 	return encoded

@@ -2,6 +2,7 @@ package intent_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"writ/intent"
@@ -14,6 +15,9 @@ func TestAnEffectContextIsCanonicalAndLeavesOutWhatIsNotKnown(t *testing.T) {
 		`{"authentication_source":"direct","principal":"user:42","tenant":"acme"}`: {
 			Principal: "user:42", Tenant: "acme", AuthenticationSource: intent.AuthenticatedDirect,
 		},
+		`{"on_behalf_of":["assistant","ada"],"principal":"agent-7","roles":["clerk","finance"]}`: {
+			Principal: "agent-7", Roles: []string{"clerk", "finance"}, OnBehalfOf: []string{"assistant", "ada"},
+		},
 		`{"authentication_source":"a","host_binding":"b","principal":"c","process":"d","run":"e","service":"<f>&\u0001","session_hash":"g","tenant":"h"}`: {
 			AuthenticationSource: "a", HostBinding: "b", Principal: "c", Process: "d", Run: "e",
 			Service: "<f>&\x01", SessionHash: "g", Tenant: "h",
@@ -24,7 +28,7 @@ func TestAnEffectContextIsCanonicalAndLeavesOutWhatIsNotKnown(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		var back intent.EffectContext
-		if err := json.Unmarshal(got, &back); err != nil || back != c {
+		if err := json.Unmarshal(got, &back); err != nil || !reflect.DeepEqual(back, c) {
 			t.Errorf("%s reads back as %+v, %v", got, back, err)
 		}
 	}

@@ -101,6 +101,42 @@ func (e Envelope) Name(member string) (string, error) {
 	return e.checked(member, func(s string) error { return CheckName(member, s) })
 }
 
+// Names returns the names in the array that is the value of a member, in their order; nil if it is
+// absent or null. The error is CodeInvalidRequest for any other value, CodeInvalidName, or one of
+// Canonicalize.
+func (e Envelope) Names(member string) ([]string, error) {
+	v := e[member]
+	if v.IsAbsent() {
+		return nil, nil
+	}
+	if err := v.Check(); err != nil {
+		return nil, err
+	}
+	if v.kind() != '[' {
+		return nil, v.wrongKind(member, "an array of strings")
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(v.Raw))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, v.source().syntaxError(0, err)
+	}
+	names := []string{}
+	for dec.PeekKind() != jsontext.KindEndArray {
+		element, err := v.source().next(dec)
+		if err != nil {
+			return nil, err
+		}
+		if element.kind() != '"' {
+			return nil, element.wrongKind("value in "+member, "a string")
+		}
+		name, err := Envelope{member: element}.Name(member)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
 // RequestKey is Text for a member that holds a request key, see CheckRequestKey. A member
 // that is there and empty is CodeInvalidRequestKey: it is not taken for an absent one.
 func (e Envelope) RequestKey(member string) (string, error) {

@@ -56,11 +56,13 @@ const (
 	CodeIntentNotFound      Code = "intent_not_found"
 	CodeReceiptNotFound     Code = "receipt_not_found"
 	CodeUnauthenticated     Code = "unauthenticated"
-	CodePolicyDenied        Code = "policy_denied"
-	CodeGateError           Code = "gate_error"
-	CodeSpecDiverged        Code = "spec_diverged"
-	CodeDuplicateSuspected  Code = "duplicate_suspected"
-	CodePayloadMissing      Code = "payload_missing"
+	// CodeSystemPrincipal: a name of Writ's own was given for somebody who asks or decides.
+	CodeSystemPrincipal    Code = "system_principal"
+	CodePolicyDenied       Code = "policy_denied"
+	CodeGateError          Code = "gate_error"
+	CodeSpecDiverged       Code = "spec_diverged"
+	CodeDuplicateSuspected Code = "duplicate_suspected"
+	CodePayloadMissing     Code = "payload_missing"
 	// CodeTransactionConflict: a host's transaction lost against another one.
 	CodeTransactionConflict Code = "transaction_conflict"
 	// CodeTransactionUnusable: nothing can be written in the host's transaction.

@@ -21,7 +21,7 @@ const (
 )
 
 // breakerPrincipal is who sets and lifts automatic holds.
-const breakerPrincipal = "breaker"
+const breakerPrincipal = intent.SystemPrincipals + "breaker"
 
 // noteContact counts the attempts in a row that a provider did not answer, in the transaction
 // that records the evidence of one. An answer writes nothing unless there is a streak to end.

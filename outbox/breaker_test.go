@@ -62,7 +62,7 @@ func TestAProviderThatDoesNotAnswerManyTimesInARowIsHeld(t *testing.T) {
 		t.Fatal("not tripped after ten")
 	}
 	list := b.holds(t, false)
-	if len(list) != 1 || !list[0].Automatic || list[0].Subject != bank || list[0].Principal != "breaker" || !list[0].ProbeAt.Equal(last.Add(5*time.Second)) {
+	if len(list) != 1 || !list[0].Automatic || list[0].Subject != bank || list[0].Principal != "writ:breaker" || !list[0].ProbeAt.Equal(last.Add(5*time.Second)) {
 		t.Fatalf("holds %+v", list)
 	}
 	if b.trip(t, 10) || len(b.holds(t, true)) != 1 {
@@ -188,7 +188,7 @@ func TestTheAnswerToAProbeLiftsTheHold(t *testing.T) {
 		t.Error("it is lifted once")
 	}
 	list := b.holds(t, true)
-	if len(list) != 1 || list[0].LiftedBy != "breaker" || list[0].Probes != 1 {
+	if len(list) != 1 || list[0].LiftedBy != "writ:breaker" || list[0].Probes != 1 {
 		t.Errorf("holds %+v", list)
 	}
 	if after := b.granted(t, b.insert(t, propose("after", banked()))); !after.Row.HeldUntil.IsZero() {

@@ -19,6 +19,10 @@ type Decision struct {
 	Principal string
 	// Note is the person's own words; it may be empty.
 	Note string
+	// Roles, OnBehalfOf and AuthenticationSource are the decider's.
+	Roles                []string
+	OnBehalfOf           []string
+	AuthenticationSource string
 	// Commitment and Generation are those of what was decided on.
 	Commitment intent.Digest
 	Generation int
@@ -67,12 +71,9 @@ func told(list []Decision) string {
 	return ": " + strings.Join(words, ", ")
 }
 
-// Decider is who decides, in the grammar of names, and why.
-type Decider struct{ Principal, Note string }
-
 // Confirm lets an intent that waits for a person go on, in one flushed commit with the
 // decision, and returns its row. A confirmation is used once. The errors that are answers
-// are self_confirmation for the principal that asked for the intent, confirmation_expired,
+// are self_confirmation for those who asked for the intent, confirmation_expired,
 // and not_awaiting_confirmation, which says who decided before.
 func (s *Store) Confirm(ctx context.Context, id intent.ID, by Decider) (Row, error) {
 	var row Row
@@ -80,10 +81,10 @@ func (s *Store) Confirm(ctx context.Context, id intent.ID, by Decider) (Row, err
 		if row, err = lockUndecided(ctx, tx, id); err != nil {
 			return err
 		}
-		if by.Principal == row.Principal {
-			return intent.Errorf(intent.CodeSelfConfirmation, "%s asked for intent %s and may not confirm it; somebody else has to", by.Principal, id)
+		if err := mayDecide(row, by); err != nil {
+			return err
 		}
-		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Confirm, Principal: by.Principal, Note: by.Note}); err != nil {
+		if err := insertDecision(ctx, tx, row, by.decision(intent.Confirm)); err != nil {
 			return err
 		}
 		const statement = `
@@ -110,7 +111,7 @@ func (s *Store) Deny(ctx context.Context, r Refusal, by Decider, seal Seal) (Row
 		if row.restored() {
 			return errRestored(r.ID)
 		}
-		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Deny, Principal: by.Principal, Note: by.Note}); err != nil {
+		if err := insertDecision(ctx, tx, row, by.decision(intent.Deny)); err != nil {
 			return err
 		}
 		if intent.Happened(row.Record()) != intent.NotApplied {
@@ -149,10 +150,12 @@ func notAwaiting(ctx context.Context, tx pgx.Tx, row Row) error {
 // insertDecision records what was decided on the locked row.
 func insertDecision(ctx context.Context, tx pgx.Tx, row Row, d Decision) error {
 	const statement = `
-		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups)
-		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, writ_now(), nullif($7, ''), $8, $9, $10 FROM decisions WHERE intent_id = $1`
+		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups,
+			authentication_source, roles, on_behalf_of)
+		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, writ_now(), nullif($7, ''), $8, $9, $10,
+			$11, coalesce($12::text[], '{}'), coalesce($13::text[], '{}') FROM decisions WHERE intent_id = $1`
 	_, err := tx.Exec(ctx, statement, row.ID[:], string(d.Kind), d.Principal, d.Note, row.Commitment[:], row.Generation, d.MediaType, d.Result,
-		len(row.Attempts), len(row.Lookups))
+		len(row.Attempts), len(row.Lookups), d.AuthenticationSource, d.Roles, d.OnBehalfOf)
 	return err
 }
 
@@ -169,7 +172,8 @@ func Decisions(ctx context.Context, tx pgx.Tx, id intent.ID) ([]Decision, error)
 
 func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error) {
 	const query = `
-		SELECT number, kind, principal, note, commitment, generation, decided_at FROM decisions WHERE intent_id = $1 ORDER BY number`
+		SELECT number, kind, principal, note, commitment, generation, decided_at,
+			authentication_source, nullif(roles, '{}'), nullif(on_behalf_of, '{}') FROM decisions WHERE intent_id = $1 ORDER BY number`
 	rows, err := q.Query(ctx, query, id[:])
 	if err != nil {
 		return nil, err
@@ -177,7 +181,8 @@ func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Decision, error) {
 		var d Decision
 		var commitment []byte
-		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.Generation, &d.DecidedAt)
+		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.Generation, &d.DecidedAt,
+			&d.AuthenticationSource, &d.Roles, &d.OnBehalfOf)
 		copy(d.Commitment[:], commitment)
 		d.DecidedAt = d.DecidedAt.UTC()
 		return d, err

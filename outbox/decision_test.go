@@ -223,3 +223,57 @@ func TestTheJournalLeavesTheEndOfAWaitToARefusal(t *testing.T) {
 		t.Errorf("%+v, %v", after, err)
 	}
 }
+
+// delegated inserts an intent that agent-7 asks for, for the assistant, for ada, and that waits for
+// a person.
+func (b bundle) delegated(t *testing.T) outbox.Row {
+	t.Helper()
+	b.setClock(t, noon)
+	p := propose("order-4711", keyed())
+	p.Principal = "agent-7"
+	p.EffectContext = intent.EffectContext{Principal: "agent-7", Tenant: "acme", OnBehalfOf: []string{"assistant", "ada"}}.Canonical()
+	p.ConfirmWithin = 24 * time.Hour
+	return b.insert(t, p)
+}
+
+func TestNobodyWhoAskedConfirmsNorAnybodyWhoActsForThem(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	row := b.delegated(t)
+	for name, by := range map[string]outbox.Decider{
+		"the requester":                              {Principal: "agent-7"},
+		"the requester, for somebody else":           {Principal: "agent-7", OnBehalfOf: []string{"eve"}},
+		"for whom it was asked":                      {Principal: "assistant"},
+		"for whom it was asked in the end":           {Principal: "ada"},
+		"who acts for the requester":                 {Principal: "agent-8", OnBehalfOf: []string{"agent-7"}},
+		"who acts for them in the end":               {Principal: "agent-8", OnBehalfOf: []string{"bob", "ada"}},
+		"another agent of the same person":           {Principal: "agent-8", OnBehalfOf: []string{"ada"}},
+		"for whom it was asked, in another's name":   {Principal: "ada", OnBehalfOf: []string{"eve"}},
+		"who has every role and acts for one of all": {Principal: "eve", Roles: []string{"finance"}, OnBehalfOf: []string{"assistant"}},
+	} {
+		if _, err := b.Confirm(t.Context(), row.ID, by); intent.CodeOf(err) != intent.CodeSelfConfirmation || !strings.Contains(err.Error(), row.ID.String()) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if after := b.load(t, row.ID); after.Version != row.Version {
+		t.Errorf("it changed: %+v", after)
+	}
+	other := outbox.Decider{Principal: "eve", Roles: []string{"clerk", "finance"}, OnBehalfOf: []string{"bob"}, AuthenticationSource: intent.AuthenticatedDirect}
+	if confirmed, err := b.Confirm(t.Context(), row.ID, other); err != nil || confirmed.State != intent.Recorded {
+		t.Fatalf("%+v, %v", confirmed, err)
+	}
+	list, err := b.Decisions(t.Context(), row.ID)
+	if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0].Roles, other.Roles) || !reflect.DeepEqual(list[0].OnBehalfOf, other.OnBehalfOf) ||
+		list[0].AuthenticationSource != intent.AuthenticatedDirect {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+func TestWhoActsForTheRequesterMayTakeItBack(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	row := b.delegated(t)
+	if denied, err := b.Deny(t.Context(), denial(row), outbox.Decider{Principal: "ada"}, seal); err != nil || denied.State != intent.Refused {
+		t.Errorf("%+v, %v", denied, err)
+	}
+}

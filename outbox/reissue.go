@@ -37,7 +37,7 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, next func
 			return intent.Errorf(intent.CodeSelfConfirmation,
 				"%s asked for intent %s, which somebody else had to confirm, and may not issue it again; somebody else has to", by.Principal, id)
 		}
-		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Reissue, Principal: by.Principal, Note: by.Note}); err != nil {
+		if err := insertDecision(ctx, tx, row, by.decision(intent.Reissue)); err != nil {
 			return err
 		}
 		renewal := next(row)

@@ -21,12 +21,17 @@ type Receipt struct {
 	IntentID   intent.ID `json:"intent_id"`
 	Generation int       `json:"generation"`
 	// Number is 0 for the final receipt of the generation, and counts its amendments from 1.
-	Number     int               `json:"number"`
-	Tenant     string            `json:"tenant"`
-	Principal  string            `json:"principal"`
-	RequestKey intent.RequestKey `json:"request_key"`
-	Tool       string            `json:"tool"`
-	SpecDigest intent.Digest     `json:"spec_digest"`
+	Number    int    `json:"number"`
+	Tenant    string `json:"tenant"`
+	Principal string `json:"principal"`
+	// AuthenticationSource, Roles and OnBehalfOf are those of the effect context; absent from
+	// receipts of earlier releases.
+	AuthenticationSource string            `json:"authentication_source,omitempty"`
+	Roles                []string          `json:"roles,omitempty"`
+	OnBehalfOf           []string          `json:"on_behalf_of,omitempty"`
+	RequestKey           intent.RequestKey `json:"request_key"`
+	Tool                 string            `json:"tool"`
+	SpecDigest           intent.Digest     `json:"spec_digest"`
 	// Commitment is the digest of everything that was authorized.
 	Commitment intent.Digest `json:"commitment"`
 	// KeyDigest is the salted digest of the idempotency key.
@@ -64,6 +69,11 @@ type Decision struct {
 	Kind      intent.DecisionKind `json:"kind"`
 	Principal string              `json:"principal"`
 	Note      string              `json:"note,omitempty"`
+	// AuthenticationSource says who vouches for the principal, as what it decided and for whom;
+	// absent where that was not said.
+	AuthenticationSource string   `json:"authentication_source,omitempty"`
+	Roles                []string `json:"roles,omitempty"`
+	OnBehalfOf           []string `json:"on_behalf_of,omitempty"`
 	// Commitment is the one of what was decided on.
 	Commitment intent.Digest `json:"commitment"`
 	DecidedAt  time.Time     `json:"decided_at"`

@@ -11,7 +11,10 @@ import (
 )
 
 // decisionFlags are the flags of whoever decides something.
-type decisionFlags struct{ principal, note string }
+type decisionFlags struct {
+	identityFlags
+	note string
+}
 
 func newConfirmCommand(p *program) *cobra.Command {
 	var f decisionFlags
@@ -20,7 +23,7 @@ func newConfirmCommand(p *program) *cobra.Command {
 		Short: "Let an intent that waits for a person go on",
 		Long: `Confirms an intent that waits for a person, as writ intent get shows it, so that it runs. The
 confirmation is used once and stands in the receipt. Who asked for the intent may not confirm
-it, and after its time nobody may.
+it, nor for whom that one acts, nor who acts for one of them; and after its time nobody may.
 
 It returns when the confirmation is committed; writ intent watch follows the intent from there.
 
@@ -35,6 +38,7 @@ yours to confirm, 7 it does not wait for a decision; the message says who decide
 		},
 	}
 	f.register(cmd, "who confirms")
+	f.registerStanding(cmd, "who confirms")
 	return cmd
 }
 
@@ -55,22 +59,21 @@ wait for a decision; the message says who decided before.`,
 		},
 	}
 	f.register(cmd, "who denies")
+	f.registerStanding(cmd, "who denies")
 	return cmd
 }
 
 func (f *decisionFlags) register(cmd *cobra.Command, who string) {
-	cmd.Flags().StringVar(&f.principal, "principal", "", "`name` of "+who+" (default: $WRIT_PRINCIPAL, else the name of the operating system's user)")
+	f.registerPrincipal(cmd, who)
 	cmd.Flags().StringVar(&f.note, "note", "", "`text` that says why; at most 1,000 bytes on one line")
 }
 
 // decider returns who decides.
 func (f decisionFlags) decider(cmd *cobra.Command) (writ.Decider, error) {
-	if !cmd.Flags().Changed("principal") {
-		f.principal = defaultPrincipal()
-	} else if err := intent.CheckName("principal", f.principal); err != nil {
+	if err := f.resolve(cmd); err != nil {
 		return writ.Decider{}, err
 	}
-	return writ.Decider{Principal: f.principal, Note: f.note}, nil
+	return writ.Decider{Principal: f.principal, Note: f.note, Roles: f.roles, OnBehalfOf: f.onBehalfOf}, nil
 }
 
 // always is what is said of a decision however the intent stands then.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/user"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,13 +14,14 @@ import (
 
 // executeFlags are the flags of writ execute.
 type executeFlags struct {
-	request   string
-	payload   string
-	key       string
-	tenant    string
-	principal string
-	detach    bool
-	timeout   time.Duration
+	request string
+	payload string
+	key     string
+	tenant  string
+	service string
+	identityFlags
+	detach  bool
+	timeout time.Duration
 }
 
 func newExecuteCommand(p *program) *cobra.Command {
@@ -38,7 +37,8 @@ exits 7. Without --key every call is an action of its own, under a new key that 
 shows before anything is sent: give it to --key to ask for the same action again.
 
 --request takes the whole request as one JSON object instead: tool, payload, request_key, tenant,
-principal, service, process and run, with exactly these names, each of them once.
+principal, roles, on_behalf_of, service, process and run, with exactly these names, each of them
+once.
 
 An intent that was accepted goes on when this command is interrupted or times out; the same
 command with the same --key waits for it again. --detach returns as soon as the intent is
@@ -68,7 +68,9 @@ failure is {"error":{"code","message","effect","try_again"},…} with what is kn
 	flags.StringVar(&f.payload, "payload", "{}", "`JSON` object, @FILE, or - for standard input; at most $WRIT_MAX_PAYLOAD bytes, else 1 MiB")
 	flags.StringVar(&f.key, "key", "", "request `key`: your own name for this action (default: a new one)")
 	flags.StringVar(&f.tenant, "tenant", writ.DefaultTenant, "`tenant` whose action it is")
-	flags.StringVar(&f.principal, "principal", "", "`name` of who asks (default: $WRIT_PRINCIPAL, else the name of the operating system's user)")
+	f.registerPrincipal(cmd, "who asks")
+	f.registerStanding(cmd, "who asks")
+	flags.StringVar(&f.service, "service", serviceName, "`name` of the service that asks")
 	flags.BoolVar(&f.detach, "detach", false, "return as soon as the intent is committed")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop waiting after this `duration`, such as 30s; the intent goes on (default: wait for the end)")
 	return cmd
@@ -86,6 +88,11 @@ func (f *executeFlags) check(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if given("service") {
+		if err := intent.CheckName("service", f.service); err != nil {
+			return err
+		}
+	}
 	if given("tenant") {
 		if err := intent.CheckName("tenant", f.tenant); err != nil {
 			return err
@@ -94,11 +101,7 @@ func (f *executeFlags) check(cmd *cobra.Command) error {
 	if err := checkTimeout(cmd, f.timeout); err != nil {
 		return err
 	}
-	if given("principal") {
-		return intent.CheckName("principal", f.principal)
-	}
-	f.principal = defaultPrincipal()
-	return nil
+	return f.identityFlags.resolve(cmd)
 }
 
 // checkTimeout checks the value of --timeout, which is 0 if it was not given.
@@ -107,17 +110,6 @@ func checkTimeout(cmd *cobra.Command, timeout time.Duration) error {
 		return usage("--timeout must be longer than 0")
 	}
 	return nil
-}
-
-// defaultPrincipal is who asks where nobody is named; "" if the system does not know.
-func defaultPrincipal() string {
-	if name := os.Getenv("WRIT_PRINCIPAL"); name != "" {
-		return name
-	}
-	if account, err := user.Current(); err == nil {
-		return account.Username
-	}
-	return ""
 }
 
 func (p *program) execute(ctx context.Context, args []string, f executeFlags) error {

@@ -106,6 +106,8 @@ func describe(b *block, v writ.Intent) {
 	b.add("tool", toolText(v))
 	b.add("tenant", v.Tenant)
 	b.add("principal", v.Principal)
+	b.add("roles", strings.Join(v.Roles, ", "))
+	b.add("on behalf of", strings.Join(v.OnBehalfOf, ", for "))
 	b.add("request key", string(v.RequestKey))
 	b.add("intent", v.ID.String())
 	if !v.SuspectedDuplicateOf.IsZero() {
@@ -118,8 +120,20 @@ func describe(b *block, v writ.Intent) {
 		b.add("held by", holdText(h))
 	}
 	for _, d := range v.Decisions {
-		b.add(string(d.Kind), decisionText(d.Principal, d.Note, d.DecidedAt))
+		b.add(string(d.Kind), decisionText(standing(d), d.Note, d.DecidedAt))
 	}
+}
+
+// standing names who decided, for whom, and as what.
+func standing(d writ.Decision) string {
+	text := d.Principal
+	if len(d.OnBehalfOf) > 0 {
+		text += " for " + strings.Join(d.OnBehalfOf, ", for ")
+	}
+	if len(d.Roles) > 0 {
+		text += " as " + strings.Join(d.Roles, ", ")
+	}
+	return text
 }
 
 // toolText names the tool, with its class if that is known.

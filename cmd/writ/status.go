@@ -58,6 +58,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeScheduleNotFound:   statusUsage,
 
 	intent.CodeUnauthenticated:     statusRefused,
+	intent.CodeSystemPrincipal:     statusRefused,
 	intent.CodePolicyDenied:        statusRefused,
 	intent.CodeGateError:           statusRefused,
 	intent.CodeSpecDiverged:        statusRefused,
