@@ -27,7 +27,8 @@ type WorkerConfig struct {
 	// TaskQueue is the Temporal task queue that the worker polls. Workers that share one
 	// must host the same tools. In the grammar of names. Default: "writ".
 	TaskQueue string
-	// Policy is the host's rule about who may run what. Default: policy.AllowRegistered.
+	// Policy is the host's rule about who may run what, for example what cedar.Load returns. A
+	// policy.Checked is checked against the tools by NewWorker. Default: policy.AllowRegistered.
 	Policy policy.Policy
 	// Identity names the process in claims and in the Temporal UI, in the grammar of names.
 	// Default: pid@host.
@@ -123,11 +124,28 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 	if err != nil {
 		return nil, err
 	}
+	if checked, ok := cfg.Policy.(policy.Checked); ok {
+		if cfg.Policy, err = checked.ForTools(hosted(registry)); err != nil {
+			return nil, err
+		}
+	}
 	conn, err := connect(cfg.Config)
 	if err != nil {
 		return nil, err
 	}
 	return &Worker{connection: conn, cfg: cfg, registry: registry, store: outbox.New(conn.pool), ready: make(chan struct{})}, nil
+}
+
+// hosted is what a policy may know of the tools before they are asked for.
+func hosted(registry *tools.Registry) []policy.Hosted {
+	var list []policy.Hosted
+	for _, t := range registry.All() {
+		list = append(list, policy.Hosted{
+			Name: t.Spec.Name, Category: t.Spec.Category, Provider: t.Spec.Provider, Class: t.Spec.Class(),
+			SideEffectful: t.Spec.SideEffectful, InputSchema: t.Spec.InputSchema, Amount: t.Spec.Stake.Amount,
+		})
+	}
+	return list
 }
 
 // Identity names the process in claims and in the Temporal UI.

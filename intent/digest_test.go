@@ -96,6 +96,8 @@ func pins(t *testing.T) []pinned {
 		{"key", "writ/key/v1\n" + `{"key":"` + string(key) + `","salt":"` + saltHex + `"}`, intent.KeyDigest(salt, key).String()},
 		{"duplicate-guard, an HMAC under 32 bytes 0x2a", "writ/duplicate-guard/v1\n" + `{"payload":` + payload +
 			`,"principal":"user:42","tenant":"acme","tool":"payments.capture"}`, intent.GuardDigest(guardKey, action).String()},
+		{"policy-set", "writ/policy-set/v1\n" + `[{"id":"a","policy":{"effect":"permit"}},{"id":"b:7","policy":{}}]`,
+			intent.PolicyDigest([]intent.PolicyForm{{ID: "a", Policy: []byte(`{"effect":"permit"}`)}, {ID: "b:7", Policy: []byte(`{}`)}}).String()},
 	}
 }
 

@@ -46,6 +46,7 @@ const (
 	CodeInvalidNote        Code = "invalid_note"
 	CodeInvalidCommitment  Code = "invalid_commitment"
 	CodeInvalidSpec        Code = "invalid_tool_spec"
+	CodeInvalidPolicy      Code = "invalid_policy"
 	CodeUnknownTool        Code = "unknown_tool"
 	CodeIntentIDMismatch   Code = "intent_id_mismatch"
 )

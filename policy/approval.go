@@ -39,6 +39,6 @@ func (d Decision) Suffices(confirmed int) Decision {
 	if d.Quorum() <= confirmed {
 		return d
 	}
-	return Decision{Policy: d.Policy, Code: intent.CodeConfirmationInsufficient,
+	return Decision{Policy: d.Policy, Policies: d.Policies, PolicyDigest: d.PolicyDigest, Code: intent.CodeConfirmationInsufficient,
 		Reason: fmt.Sprintf("the policy asks by now for %d to confirm it, and %d did; ask with a new key if it is still wanted", d.Quorum(), confirmed)}
 }

@@ -18,6 +18,10 @@ type Facts struct {
 	Provider      string
 	SideEffectful bool
 	Payload       []byte // canonical JSON
+	// Risk is from 0 to 1.
+	Risk float64
+	// Now is the database's time; zero if it is not known.
+	Now time.Time
 }
 
 // Verdict is a host policy's answer.
@@ -26,6 +30,10 @@ type Verdict struct {
 	// Reason is one sentence for the person who reads the decision. It must not repeat
 	// secret values of the payload.
 	Reason string
+	// Policies are the ids of the policies that decided, and Digest is that of the set which they
+	// are from. Both may be empty.
+	Policies []string
+	Digest   string
 	// Approval asks for people to confirm before anything is sent; nil: nobody has to. Only if
 	// Allow.
 	Approval *Approval
@@ -69,6 +77,10 @@ type Decision struct {
 	Confirm bool `json:"confirm,omitempty"`
 	// Approvers is how many different people must; 0 is 1. Only with Confirm.
 	Approvers int `json:"approvers,omitempty"`
+	// Policies are the ids of the host's policies that decided, and PolicyDigest is that of their
+	// set.
+	Policies     []string `json:"policies,omitempty"`
+	PolicyDigest string   `json:"policy_digest,omitempty"`
 }
 
 // builtIn is the Policy of decisions by Writ's own rules.
@@ -117,9 +129,15 @@ func (e *Engine) Decide(ctx context.Context, f Facts) (Decision, error) {
 		e.log.Warn("the policy gave no answer, so the request is denied", "policy", e.policy.Name(), "tool", f.Tool, "error", err)
 		return Decision{Policy: e.policy.Name(), Code: intent.CodeGateError, Reason: "the policy gave no answer"}, nil
 	case !verdict.Allow:
-		return Decision{Policy: e.policy.Name(), Code: intent.CodePolicyDenied, Reason: verdict.Reason}, nil
+		return e.decided(verdict, Decision{Code: intent.CodePolicyDenied}), nil
 	}
-	return Decision{Allow: true, Policy: e.policy.Name(), Reason: verdict.Reason}.demand(verdict.Approval), nil
+	return e.decided(verdict, Decision{Allow: true}).demand(verdict.Approval), nil
+}
+
+// decided says in d what the host's policy answered.
+func (e *Engine) decided(v Verdict, d Decision) Decision {
+	d.Policy, d.Reason, d.Policies, d.PolicyDigest = e.policy.Name(), v.Reason, v.Policies, v.Digest
+	return d
 }
 
 // SpecDiverged is the denial of an intent whose tool changed its behaviour between its

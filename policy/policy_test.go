@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ func TestEveryRequestGetsARecordedDecision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := NewEngine(tc.policy, quiet).Decide(context.Background(), tc.facts)
-			if err != nil || got != tc.want {
+			if err != nil || !reflect.DeepEqual(got, tc.want) {
 				t.Errorf("decided %+v (%v), want %+v", got, err, tc.want)
 			}
 		})
@@ -72,7 +73,7 @@ func TestAWorkerThatStopsWhileThePolicyThinksDecidesNothing(t *testing.T) {
 		return Verdict{}, ctx.Err()
 	}), quiet)
 	got, err := engine.Decide(ctx, Facts{Context: intent.EffectContext{Principal: "till-7"}})
-	if !errors.Is(err, context.Canceled) || got != (Decision{}) {
+	if !errors.Is(err, context.Canceled) || !reflect.DeepEqual(got, Decision{}) {
 		t.Errorf("decided %+v, %v", got, err)
 	}
 }

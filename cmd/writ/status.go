@@ -45,6 +45,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeInvalidNote:        statusUsage,
 	intent.CodeInvalidCommitment:  statusUsage,
 	intent.CodeInvalidSpec:        statusUsage,
+	intent.CodeInvalidPolicy:      statusUsage,
 	intent.CodeUnknownTool:        statusUsage,
 	intent.CodeIntentIDMismatch:   statusUsage,
 	intent.CodeIntentNotFound:     statusUsage,

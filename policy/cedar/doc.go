@@ -1,0 +1,10 @@
+// Package cedar lets a host write its policies in Cedar (https://www.cedarpolicy.com).
+//
+// [Load] reads the policies of a folder. [Set.ForTools] checks them against the tools that they
+// are to rule, and what it returns is a policy.Policy: it permits what some policy permits and no
+// policy forbids. A forbid with @confirm does not forbid; it asks for people who confirm.
+//
+// A policy whose evaluation fails decides nothing in Cedar, and a forbid that decides nothing
+// would allow. So a failure in any policy is an error here, which the engine records as a denial.
+// For the same reason a value that Cedar cannot represent is an error, and never left out.
+package cedar

@@ -1,0 +1,194 @@
+package cedar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/types"
+
+	"writ/intent"
+	"writ/policy"
+)
+
+// Name returns "cedar".
+func (s *Set) Name() string { return "cedar" }
+
+// Evaluate permits what a policy permits and none forbids, and asks for as many people as the
+// greatest @confirm that applies. An error says which policy failed, or what of the payload no
+// policy can read; it repeats no value of the payload.
+func (s *Set) Evaluate(_ context.Context, f policy.Facts) (policy.Verdict, error) {
+	tool, ok := s.tools[f.Tool]
+	if !ok {
+		return policy.Verdict{}, fmt.Errorf("the policies were not checked against the tool %s", f.Tool)
+	}
+	facts, err := s.contextOf(f, tool)
+	if err != nil {
+		return policy.Verdict{}, err
+	}
+	who := entityOf(principalOf(f.Context))
+	request := cedar.Request{
+		Principal: who.UID, Action: cedar.NewEntityUID(typeAction, actionExecute), Resource: uidOf(tool), Context: facts,
+	}
+	entities := cedar.EntityMap{who.UID: who, uidOf(tool): toolEntity(tool)}
+	allow, why := cedar.Authorize(s.binding, entities, request)
+	_, demands := cedar.Authorize(s.demands, entities, request)
+	if err := failure(slices.Concat(why.Errors, demands.Errors)); err != nil {
+		return policy.Verdict{}, err
+	}
+	return s.verdict(bool(allow), s.matched(why), s.matched(demands)), nil
+}
+
+// verdict puts into words what matched: the permits or the forbids, and the demands for people,
+// which count only for what is permitted.
+func (s *Set) verdict(allow bool, matched, demands []rule) policy.Verdict {
+	v := policy.Verdict{Allow: allow, Digest: s.digest.String()}
+	if allow {
+		matched = append(matched, demands...)
+	}
+	for _, r := range matched {
+		v.Policies = append(v.Policies, r.id)
+	}
+	slices.Sort(v.Policies)
+	switch {
+	case !allow && len(matched) == 0:
+		v.Reason = "no policy permits it"
+	case !allow:
+		v.Reason = "forbidden by " + strings.Join(v.Policies, ", ") + reasons(matched)
+	default:
+		v.Reason = "permitted by " + strings.Join(v.Policies, ", ")
+	}
+	if !allow || len(demands) == 0 {
+		return v
+	}
+	v.Approval = &policy.Approval{}
+	for _, r := range demands {
+		v.Approval.Approvers = max(v.Approval.Approvers, r.approvers)
+	}
+	v.Reason = fmt.Sprintf("%s when it is confirmed by %d%s", v.Reason, v.Approval.Approvers, reasons(demands))
+	return v
+}
+
+// reasons is what the policies' authors say, after a colon.
+func reasons(list []rule) string {
+	var said []string
+	for _, r := range list {
+		if r.reason != "" && !slices.Contains(said, r.reason) {
+			said = append(said, r.reason)
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(said, "; ")
+}
+
+// matched returns the rules of a diagnostic, ordered by id.
+func (s *Set) matched(d cedar.Diagnostic) (list []rule) {
+	for _, r := range s.rules {
+		if slices.ContainsFunc(d.Reasons, func(reason cedar.DiagnosticReason) bool { return string(reason.PolicyID) == r.id }) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// failure names the policies that failed, and how, without what a value was: parsers repeat what
+// they were given after a colon.
+func failure(list []cedar.DiagnosticError) error {
+	errs := make([]error, len(list))
+	for i, e := range list {
+		kind, _, _ := strings.Cut(e.Message, ":")
+		if strings.Contains(kind, " while attempting to ") {
+			kind, _, _ = strings.Cut(kind, " while ")
+		}
+		errs[i] = fmt.Errorf("policy %s failed: %s", e.PolicyID, kind)
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}
+
+// contextOf is what policies know beside principal and tool. What is not known is left out, and a
+// policy that reads it fails.
+func (s *Set) contextOf(f policy.Facts, tool hosted) (types.Record, error) {
+	payload, err := recordOf(f.Payload, tool.payload, s.read.reads)
+	if err != nil {
+		return types.Record{}, err
+	}
+	risk, err := riskOf(f.Risk)
+	if err != nil {
+		return types.Record{}, err
+	}
+	source := f.Context.AuthenticationSource
+	out := types.RecordMap{
+		"tenant": types.String(f.Context.Tenant), "risk": risk, "payload": payload,
+		"authentication": types.NewRecord(types.RecordMap{
+			"source": types.String(source), "proven": types.Boolean(proven(source)),
+		}),
+	}
+	if f.Context.Service != "" {
+		out["service"] = types.String(f.Context.Service)
+	}
+	if !f.Now.IsZero() {
+		out["now"] = types.NewDatetime(f.Now)
+	}
+	return types.NewRecord(out), nil
+}
+
+// proven reports whether the source vouches for the principal by more than saying so.
+func proven(source string) bool { return source != "" && source != intent.AuthenticatedDirect }
+
+// riskOf gives the risk as it is written, and one with more than four digits after the point
+// rounded up: a policy never sees less than there is.
+func riskOf(risk float64) (types.Decimal, error) {
+	if !(risk >= 0 && risk <= 1) {
+		return types.Decimal{}, fmt.Errorf("the risk %v is not from 0 to 1", risk)
+	}
+	if d, ok := exactDecimal(strconv.FormatFloat(risk, 'f', -1, 64)); ok {
+		return d, nil
+	}
+	return types.NewDecimal(int64(math.Ceil(risk*10_000)), -4)
+}
+
+// principal is who asks.
+type principal struct {
+	name              string
+	roles, onBehalfOf []string
+}
+
+func principalOf(c intent.EffectContext) principal { return principal{name: c.Principal} }
+
+func entityOf(p principal) types.Entity {
+	roles, parents, behalf := []types.Value{}, []types.EntityUID{}, []types.Value{}
+	for _, role := range p.roles {
+		roles = append(roles, types.String(role))
+		parents = append(parents, cedar.NewEntityUID(typeRole, types.String(role)))
+	}
+	for _, name := range p.onBehalfOf {
+		behalf = append(behalf, cedar.NewEntityUID(typePrincipal, types.String(name)))
+	}
+	return types.Entity{
+		UID: cedar.NewEntityUID(typePrincipal, types.String(p.name)), Parents: types.NewEntityUIDSet(parents...),
+		Attributes: types.NewRecord(types.RecordMap{
+			"name": types.String(p.name), "roles": types.NewSet(roles...), "onBehalfOf": types.NewSet(behalf...),
+		}),
+	}
+}
+
+func toolEntity(t hosted) types.Entity {
+	attributes := types.RecordMap{
+		"name": types.String(t.Name), "class": types.String(t.Class), "sideEffectful": types.Boolean(t.SideEffectful),
+	}
+	if t.Category != "" {
+		attributes["category"] = types.String(t.Category)
+	}
+	if t.Provider != "" {
+		attributes["provider"] = types.String(t.Provider)
+	}
+	return types.Entity{UID: uidOf(t), Parents: types.NewEntityUIDSet(groupsOf(t)...), Attributes: types.NewRecord(attributes)}
+}

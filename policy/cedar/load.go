@@ -1,0 +1,174 @@
+package cedar
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+
+	"writ/intent"
+)
+
+// The limits of a set.
+const (
+	// MaxFile is the size of one file in bytes.
+	MaxFile = 1 << 20
+	// MaxApprovers is how many people @confirm may ask for.
+	MaxApprovers = 20
+)
+
+// Set is the policies of a folder. It does not change, and is safe for concurrent use.
+type Set struct {
+	rules  []rule // ordered by id
+	digest intent.Digest
+	read   readers
+	tools  map[string]hosted // nil until ForTools
+	// binding are the permits and the forbids, and demands the forbids that ask for people.
+	binding, demands *cedar.PolicySet
+}
+
+// rule is one policy.
+type rule struct {
+	id, file string
+	policy   *cedar.Policy
+	// approvers is how many people @confirm asks for; 0: it does not.
+	approvers int
+	reason    string // @reason
+}
+
+// at says where the rule stands.
+func (r rule) at() string { return fmt.Sprintf("%s:%d", r.file, r.policy.Position().Line) }
+
+// Load reads every file of the folder whose name ends in ".cedar", and of the folders in it. The
+// id of a policy is its @id, else its file and line; no two may be equal. Errors have code
+// invalid_policy and name file and line.
+func Load(folder fs.FS) (*Set, error) {
+	s := &Set{binding: cedar.NewPolicySet(), demands: cedar.NewPolicySet()}
+	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".cedar") {
+			return err
+		}
+		return s.readFile(folder, name)
+	})
+	var known *intent.Error
+	switch {
+	case errors.As(err, &known):
+		return nil, err
+	case err != nil:
+		return nil, invalid("the policies cannot be read: %w", err)
+	case len(s.rules) == 0:
+		return nil, invalid("the folder has no policy; nothing would ever be permitted. Write one into a file whose name ends in .cedar")
+	}
+	return s, s.seal()
+}
+
+func (s *Set) readFile(folder fs.FS, name string) error {
+	info, err := fs.Stat(folder, name)
+	if err != nil {
+		return err
+	}
+	if info.Size() > MaxFile {
+		return invalid("%s has more than %d bytes", name, MaxFile)
+	}
+	text, err := fs.ReadFile(folder, name)
+	if err != nil {
+		return err
+	}
+	list, err := cedar.NewPolicyListFromBytes(name, text)
+	if err != nil {
+		return invalid("%s: %w", name, err)
+	}
+	for _, p := range list {
+		r, err := ruleOf(name, p)
+		if err != nil {
+			return err
+		}
+		s.rules = append(s.rules, r)
+	}
+	return nil
+}
+
+// ruleOf reads the annotations. An annotation that nobody knows is refused: a misspelt @confirm
+// would be a plain forbid, and a misspelt @id another policy in every receipt.
+func ruleOf(file string, p *cedar.Policy) (rule, error) {
+	r := rule{file: file, policy: p}
+	r.id = r.at()
+	for key, value := range p.Annotations() {
+		switch key {
+		case "id":
+			r.id = string(value)
+			if err := intent.CheckName("policy id", r.id); err != nil {
+				return rule{}, invalid("%s: %w", r.at(), err)
+			}
+		case "reason":
+			r.reason = string(value)
+		case "confirm":
+			people, err := strconv.Atoi(string(value))
+			if value == "" {
+				people, err = 1, nil
+			}
+			if err != nil || people < 1 || people > MaxApprovers || p.Effect() != cedar.Forbid {
+				return rule{}, invalid(`%s: @confirm("N") stands before a forbid, and N is the number of people, from 1 to %d`, r.at(), MaxApprovers)
+			}
+			r.approvers = people
+		default:
+			return rule{}, invalid("%s: the annotation @%s is not known; there are @id, @reason and @confirm", r.at(), key)
+		}
+	}
+	return r, nil
+}
+
+// seal orders the rules, refuses an id that two have, and computes the digest.
+func (s *Set) seal() error {
+	slices.SortFunc(s.rules, func(a, b rule) int { return strings.Compare(a.id, b.id) })
+	forms := make([]intent.PolicyForm, len(s.rules))
+	for i, r := range s.rules {
+		if i > 0 && s.rules[i-1].id == r.id {
+			return invalid("%s and %s: two policies have the id %q", s.rules[i-1].at(), r.at(), r.id)
+		}
+		if err := s.add(r, &forms[i]); err != nil {
+			return err
+		}
+	}
+	s.digest = intent.PolicyDigest(forms)
+	return nil
+}
+
+func (s *Set) add(r rule, form *intent.PolicyForm) error {
+	encoded, err := r.policy.MarshalJSON()
+	if err == nil {
+		encoded, err = intent.Canonicalize(encoded)
+	}
+	if err != nil {
+		return invalid("%s: the policy has no canonical form: %w", r.at(), err)
+	}
+	*form = intent.PolicyForm{ID: r.id, Policy: encoded}
+	into := s.binding
+	if r.approvers > 0 {
+		into = s.demands
+	}
+	into.Add(cedar.PolicyID(r.id), r.policy)
+	s.read.add(r.policy)
+	return nil
+}
+
+// Digest names the set: equal for equal ids and policies, whatever their comments, layout and
+// files. It stands in decisions and receipts.
+func (s *Set) Digest() intent.Digest { return s.digest }
+
+// IDs returns the policies' ids in order.
+func (s *Set) IDs() []string {
+	ids := make([]string, len(s.rules))
+	for i, r := range s.rules {
+		ids[i] = r.id
+	}
+	return ids
+}
+
+func invalid(format string, args ...any) error {
+	return intent.Errorf(intent.CodeInvalidPolicy, format, args...)
+}

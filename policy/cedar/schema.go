@@ -1,0 +1,195 @@
+package cedar
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/types"
+	expast "github.com/cedar-policy/cedar-go/x/exp/ast"
+	"github.com/cedar-policy/cedar-go/x/exp/schema"
+	"github.com/cedar-policy/cedar-go/x/exp/schema/ast"
+	"github.com/cedar-policy/cedar-go/x/exp/schema/validate"
+
+	"writ/policy"
+)
+
+// The types of entities.
+const (
+	typePrincipal = "Principal"
+	typeRole      = "Role"
+	typeTool      = "Tool"
+	typeCategory  = "Category"
+	typeProvider  = "Provider"
+	typeAction    = "Action"
+)
+
+// actions are what policies are asked about. One that they were never asked about would look like
+// a rule, so a policy cannot name it.
+var actions = []types.String{actionExecute}
+
+const actionExecute types.String = "tool.execute"
+
+// hosted is a tool with what policies may read of its payloads.
+type hosted struct {
+	policy.Hosted
+	payload *field
+}
+
+// ForTools checks the policies against these tools and returns them as the policy that rules
+// them. Its errors have code invalid_policy and name file and line.
+func (s *Set) ForTools(list []policy.Hosted) (policy.Policy, error) {
+	bound := *s
+	bound.tools = make(map[string]hosted, len(list))
+	for _, t := range list {
+		bound.tools[t.Name] = hosted{Hosted: t, payload: payloadField(t.InputSchema, t.Amount)}
+	}
+	validators, err := bound.validators()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range s.rules {
+		if err := bound.check(r, validators); err != nil {
+			return nil, err
+		}
+	}
+	return &bound, nil
+}
+
+// validators returns one for each tool: payloads differ from tool to tool, and Cedar gives one
+// context to an action.
+func (s *Set) validators() (map[string]*validate.Validator, error) {
+	out := make(map[string]*validate.Validator, len(s.tools))
+	for name, tool := range s.tools {
+		resolved, err := schema.NewSchemaFromAST(schemaFor(tool.payload)).Resolve()
+		if err != nil {
+			return nil, invalid("the input schema of the tool %s cannot be said in Cedar: %w", name, err)
+		}
+		out[name] = validate.New(resolved)
+	}
+	return out, nil
+}
+
+// check checks one rule against every tool that it applies to.
+func (s *Set) check(r rule, validators map[string]*validate.Validator) error {
+	for _, name := range toolsIn(r.policy) {
+		if _, ok := s.tools[name]; !ok {
+			return invalid("%s: there is no tool %q here", r.at(), name)
+		}
+	}
+	tree := (*expast.Policy)(r.policy.AST())
+	applies := s.under(tree.Resource)
+	if len(applies) == 0 {
+		return invalid("%s: the policy %s applies to no tool that is hosted here; correct its resource", r.at(), r.id)
+	}
+	for _, name := range applies {
+		if err := validators[name].Policy("", tree); err != nil {
+			return invalid("%s: the policy %s does not fit the tool %s: %s", r.at(), r.id, name, strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+	}
+	paths, _ := readBy(r.policy)
+	for _, path := range paths {
+		if !slices.ContainsFunc(applies, func(name string) bool { return s.tools[name].payload.has(path) }) {
+			return invalid("%s: the policy %s reads context.payload.%s, which no tool that it applies to takes", r.at(), r.id, strings.Join(path, "."))
+		}
+	}
+	return nil
+}
+
+// under returns the names of the tools that a policy's scope names, in order.
+func (s *Set) under(scope expast.IsResourceScopeNode) []string {
+	matches := func(hosted) bool { return true }
+	switch sc := scope.(type) {
+	case expast.ScopeTypeEq:
+		matches = func(t hosted) bool { return uidOf(t) == sc.Entity }
+	case expast.ScopeTypeIn:
+		matches = func(t hosted) bool { return uidOf(t) == sc.Entity || slices.Contains(groupsOf(t), sc.Entity) }
+	case expast.ScopeTypeIs:
+		matches = func(hosted) bool { return sc.Type == typeTool }
+	case expast.ScopeTypeIsIn:
+		matches = func(t hosted) bool {
+			return sc.Type == typeTool && (uidOf(t) == sc.Entity || slices.Contains(groupsOf(t), sc.Entity))
+		}
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
+		if matches(s.tools[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func uidOf(t hosted) types.EntityUID { return cedar.NewEntityUID(typeTool, types.String(t.Name)) }
+
+// groupsOf returns what the tool is in.
+func groupsOf(t hosted) (groups []types.EntityUID) {
+	if t.Category != "" {
+		groups = append(groups, cedar.NewEntityUID(typeCategory, types.String(t.Category)))
+	}
+	if t.Provider != "" {
+		groups = append(groups, cedar.NewEntityUID(typeProvider, types.String(t.Provider)))
+	}
+	return groups
+}
+
+// schemaFor is the Cedar schema of requests for a tool with such payloads.
+func schemaFor(payload *field) *ast.Schema {
+	required := func(t ast.IsType) ast.Attribute { return ast.Attribute{Type: t} }
+	optional := func(t ast.IsType) ast.Attribute { return ast.Attribute{Type: t, Optional: true} }
+	out := &ast.Schema{
+		Entities: ast.Entities{
+			typeRole: {}, typeCategory: {}, typeProvider: {},
+			typePrincipal: {ParentTypes: []ast.EntityTypeRef{typeRole}, Shape: ast.RecordType{
+				"name":       required(ast.String()),
+				"roles":      required(ast.Set(ast.String())),
+				"onBehalfOf": required(ast.Set(ast.EntityType(typePrincipal))),
+			}},
+			typeTool: {ParentTypes: []ast.EntityTypeRef{typeCategory, typeProvider}, Shape: ast.RecordType{
+				"name": required(ast.String()), "class": required(ast.String()), "sideEffectful": required(ast.Bool()),
+				"category": optional(ast.String()), "provider": optional(ast.String()),
+			}},
+		},
+		Actions: ast.Actions{},
+	}
+	for _, action := range actions {
+		out.Actions[action] = ast.Action{AppliesTo: &ast.AppliesTo{
+			Principals: []ast.EntityTypeRef{typePrincipal}, Resources: []ast.EntityTypeRef{typeTool},
+			Context: ast.RecordType{
+				"tenant": required(ast.String()), "service": optional(ast.String()),
+				"risk": required(ast.Decimal()), "now": required(ast.Datetime()),
+				"authentication": required(ast.RecordType{"source": required(ast.String()), "proven": required(ast.Bool())}),
+				"payload":        required(payload.cedarType()),
+			},
+		}}
+	}
+	return out
+}
+
+// cedarType is not asked of what is unchecked: that has no type.
+func (f *field) cedarType() ast.IsType {
+	switch f.kind {
+	case text:
+		return ast.String()
+	case long:
+		return ast.Long()
+	case decimal:
+		return ast.Decimal()
+	case boolean:
+		return ast.Bool()
+	case set:
+		return ast.Set(f.items.cedarType())
+	case record:
+		members := ast.RecordType{}
+		for name, sub := range f.members {
+			if sub.kind != unchecked {
+				members[types.String(name)] = ast.Attribute{Type: sub.cedarType(), Optional: sub.optional}
+			}
+		}
+		return members
+	case unchecked:
+	}
+	panic(fmt.Sprintf("cedar: no type for kind %d", f.kind))
+}
