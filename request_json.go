@@ -3,11 +3,11 @@ package writ
 import "writ/intent"
 
 // requestMembers are the names that a request's JSON may have.
-var requestMembers = []string{"tool", "payload", "request_key", "tenant", "principal", "service", "process", "run"}
+var requestMembers = []string{"tool", "payload", "request_key", "tenant", "principal", "service", "process", "run", "risk"}
 
 // ParseRequest reads a whole request from JSON: an object with the members tool, payload,
-// request_key, tenant, principal, service, process and run, each with the meaning of the
-// field of Request. All but payload are strings; a member that is absent or null is as if
+// request_key, tenant, principal, service, process, run and risk, each with the meaning of the
+// field of Request. All but payload and risk, a number, are strings; a member that is absent or null is as if
 // the field were left empty, and one that is an empty string is an error, not an absent one.
 //
 // The JSON is taken exactly. A member of another name, also one that differs in case only, is
@@ -35,5 +35,6 @@ func ParseRequest(src []byte) (Request, error) {
 			return Request{}, err
 		}
 	}
-	return r, nil
+	r.Risk, err = e.Risk("risk")
+	return r, err
 }

@@ -64,8 +64,8 @@ func (a *Activities) takesText(r Request) error {
 }
 
 // Check checks the names and the request key. Every door asks it before anything is
-// written; its errors have codes unauthenticated, invalid_name, invalid_request_key and
-// reserved_request_key.
+// written; its errors have codes unauthenticated, invalid_name, invalid_request (a risk that is
+// none), invalid_request_key and reserved_request_key.
 func (r Request) Check() error {
 	c := r.Context
 	if c.Principal == "" {
@@ -86,6 +86,9 @@ func (r Request) Check() error {
 		if err := intent.CheckName(name.what, name.value); err != nil {
 			return err
 		}
+	}
+	if !intent.IsRisk(c.Risk) {
+		return intent.Errorf(intent.CodeInvalidRequest, "the risk is %v; say a number from 0 to 1", c.Risk)
 	}
 	return intent.CheckRequestKey(string(r.RequestKey))
 }

@@ -55,11 +55,19 @@ const (
 	CodeIntentNotFound      Code = "intent_not_found"
 	CodeReceiptNotFound     Code = "receipt_not_found"
 	CodeUnauthenticated     Code = "unauthenticated"
-	CodePolicyDenied        Code = "policy_denied"
-	CodeGateError           Code = "gate_error"
-	CodeSpecDiverged        Code = "spec_diverged"
-	CodeDuplicateSuspected  Code = "duplicate_suspected"
-	CodePayloadMissing      Code = "payload_missing"
+	// CodeRiskExceeded: the risk is over what the tool may be run with.
+	CodeRiskExceeded Code = "risk_exceeded"
+	// CodeConsentGateMissing and CodeEgressGateMissing: the tool declares a need that nobody can
+	// answer for.
+	CodeConsentGateMissing Code = "consent_gate_missing"
+	CodeConsentRequired    Code = "consent_required"
+	CodeEgressGateMissing  Code = "egress_gate_missing"
+	CodeEgressDenied       Code = "egress_denied"
+	CodePolicyDenied       Code = "policy_denied"
+	CodeGateError          Code = "gate_error"
+	CodeSpecDiverged       Code = "spec_diverged"
+	CodeDuplicateSuspected Code = "duplicate_suspected"
+	CodePayloadMissing     Code = "payload_missing"
 	// CodeTransactionConflict: a host's transaction lost against another one.
 	CodeTransactionConflict Code = "transaction_conflict"
 	// CodeTransactionUnusable: nothing can be written in the host's transaction.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +16,12 @@ func TestARepeatIsFlaggedRefusedOrConfirmedAsTheToolSays(t *testing.T) {
 
 	flagged := allowed
 	flagged.SuspectedDuplicateOf = earlier.Of
-	if got := allowed.GuardAgainst(earlier, intent.FlagDuplicates); got != flagged {
+	if got := allowed.GuardAgainst(earlier, intent.FlagDuplicates); !reflect.DeepEqual(got, flagged) {
 		t.Errorf("flag: %+v", got)
 	}
 	confirmed := flagged
 	confirmed.Confirm = true
-	if got := allowed.GuardAgainst(earlier, intent.ConfirmDuplicates); got != confirmed {
+	if got := allowed.GuardAgainst(earlier, intent.ConfirmDuplicates); !reflect.DeepEqual(got, confirmed) {
 		t.Errorf("confirm: %+v", got)
 	}
 	refused := allowed.GuardAgainst(earlier, intent.RefuseDuplicates)
@@ -39,10 +40,10 @@ func TestTheGuardChangesNeitherADenialNorWhatRepeatsNothing(t *testing.T) {
 	denied := Decision{Policy: "host", Code: intent.CodePolicyDenied, Reason: "it is Sunday"}
 	allowed := Decision{Allow: true, Policy: "host"}
 	for _, action := range []intent.DuplicateAction{intent.FlagDuplicates, intent.RefuseDuplicates, intent.ConfirmDuplicates} {
-		if got := denied.GuardAgainst(Duplicate{Of: intent.ID{1}}, action); got != denied {
+		if got := denied.GuardAgainst(Duplicate{Of: intent.ID{1}}, action); !reflect.DeepEqual(got, denied) {
 			t.Errorf("%q: the denial became %+v", action, got)
 		}
-		if got := allowed.GuardAgainst(Duplicate{}, action); got != allowed {
+		if got := allowed.GuardAgainst(Duplicate{}, action); !reflect.DeepEqual(got, allowed) {
 			t.Errorf("%q: without an earlier one it became %+v", action, got)
 		}
 	}

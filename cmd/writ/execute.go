@@ -23,6 +23,7 @@ type executeFlags struct {
 	principal string
 	detach    bool
 	timeout   time.Duration
+	risk      float64
 }
 
 func newExecuteCommand(p *program) *cobra.Command {
@@ -38,7 +39,7 @@ exits 7. Without --key every call is an action of its own, under a new key that 
 shows before anything is sent: give it to --key to ask for the same action again.
 
 --request takes the whole request as one JSON object instead: tool, payload, request_key, tenant,
-principal, service, process and run, with exactly these names, each of them once.
+principal, service, process, run and risk, with exactly these names, each of them once.
 
 An intent that was accepted goes on when this command is interrupted or times out; the same
 command with the same --key waits for it again. --detach returns as soon as the intent is
@@ -69,6 +70,7 @@ failure is {"error":{"code","message","effect","try_again"},…} with what is kn
 	flags.StringVar(&f.key, "key", "", "request `key`: your own name for this action (default: a new one)")
 	flags.StringVar(&f.tenant, "tenant", writ.DefaultTenant, "`tenant` whose action it is")
 	flags.StringVar(&f.principal, "principal", "", "`name` of who asks (default: $WRIT_PRINCIPAL, else the name of the operating system's user)")
+	flags.Float64Var(&f.risk, "risk", 0, "what is at risk, a `number` from 0 to 1; it can only raise what the tool states")
 	flags.BoolVar(&f.detach, "detach", false, "return as soon as the intent is committed")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop waiting after this `duration`, such as 30s; the intent goes on (default: wait for the end)")
 	return cmd
