@@ -43,6 +43,9 @@ type Request struct {
 	OnBehalfOf []string
 	// Service, Process and Run say where the request comes from. Optional.
 	Service, Process, Run string
+	// Risk is what the caller knows to be at risk, from 0 to 1. It can only raise what the tool
+	// states. Default 0.
+	Risk float64
 
 	// payloadOffset is where Payload begins in what ParseRequest read.
 	payloadOffset int64
@@ -80,7 +83,7 @@ func (r Request) prepare(detached bool, maxPayload int) (prepared, error) {
 		Context: intent.EffectContext{
 			Principal: r.Principal, Tenant: r.Tenant, AuthenticationSource: intent.AuthenticatedDirect,
 			Roles: intent.SortRoles(r.Roles), OnBehalfOf: slices.Clone(r.OnBehalfOf),
-			Service: r.Service, Process: r.Process, Run: r.Run,
+			Service: r.Service, Process: r.Process, Run: r.Run, Risk: r.Risk,
 		},
 	}
 	payload, err := intent.ReadPayload(intent.Value{Raw: r.Payload, Offset: r.payloadOffset}, maxPayload)

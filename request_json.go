@@ -3,12 +3,12 @@ package writ
 import "writ/intent"
 
 // requestMembers are the names that a request's JSON may have.
-var requestMembers = []string{"tool", "payload", "request_key", "tenant", "principal", "roles", "on_behalf_of", "service", "process", "run"}
+var requestMembers = []string{"tool", "payload", "request_key", "tenant", "principal", "roles", "on_behalf_of", "service", "process", "run", "risk"}
 
 // ParseRequest reads a whole request from JSON: an object with the members tool, payload,
-// request_key, tenant, principal, roles, on_behalf_of, service, process and run, each with the
-// meaning of the field of Request. roles and on_behalf_of are arrays of strings, and all others
-// but payload are strings; a member that is absent or null is as if
+// request_key, tenant, principal, roles, on_behalf_of, service, process, run and risk, each with
+// the meaning of the field of Request. roles and on_behalf_of are arrays of strings, risk is a
+// number, and all others but payload are strings; a member that is absent or null is as if
 // the field were left empty, and one that is an empty string is an error, not an absent one.
 //
 // The JSON is taken exactly. A member of another name, also one that differs in case only, is
@@ -44,5 +44,6 @@ func ParseRequest(src []byte) (Request, error) {
 			return Request{}, err
 		}
 	}
-	return r, nil
+	r.Risk, err = e.Risk("risk")
+	return r, err
 }

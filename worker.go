@@ -30,6 +30,9 @@ type WorkerConfig struct {
 	// Policy is the host's rule about who may run what, for example what cedar.Load returns. A
 	// policy.Checked is checked against the tools by NewWorker. Default: policy.AllowRegistered.
 	Policy policy.Policy
+	// Gates are asked before it: who scores a risk, and who answers for the consents and the data
+	// classes that tools declare. Default: none, so that a declared need is refused.
+	Gates policy.Gates
 	// Identity names the process in claims and in the Temporal UI, in the grammar of names.
 	// Default: pid@host.
 	Identity string
@@ -262,7 +265,7 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 		OnFatalError:                     fatal,
 	})
 	steps := activities.New(activities.Config{
-		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger),
+		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger).With(w.cfg.Gates),
 		TaskQueue: w.cfg.TaskQueue, Worker: w.cfg.Identity, Logger: w.cfg.Logger,
 		MaxPayload: w.cfg.MaxPayload, MaxResult: w.cfg.MaxResult, ConfirmWithin: w.cfg.ConfirmWithin,
 		BreakerFailures: w.cfg.BreakerFailures,

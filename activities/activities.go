@@ -157,7 +157,7 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 	} else {
 		var r Request
 		if r, err = a.requestOf(ctx, row); err == nil {
-			decision, err = a.decide(ctx, tool.Spec, r)
+			decision, err = a.decide(ctx, tool.Spec, r, row.ReadAt)
 		}
 	}
 	if err == nil {
@@ -186,7 +186,7 @@ func (a *Activities) decideOpen(ctx context.Context, spec tools.Spec, row outbox
 	if err != nil {
 		return decided{}, err
 	}
-	d, err := a.decide(ctx, spec, r)
+	d, err := a.decide(ctx, spec, r, row.ReadAt)
 	if err == nil && d.Code == intent.CodeGateError {
 		err = errors.New("the policy gives no answer, and nothing is sent without one: " + d.Reason)
 	}
@@ -213,10 +213,9 @@ func record(d policy.Decision) (decided, error) {
 	return decided{Decision: d, recorded: canonical}, err
 }
 
-func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request) (decided, error) {
-	decision, err := a.policy.Decide(ctx, policy.Facts{
-		Context: r.Context, Tool: r.Tool, Provider: spec.Provider, SideEffectful: spec.SideEffectful, Payload: r.Payload,
-	})
+// decide asks the engine; now is the database's time.
+func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request, now time.Time) (decided, error) {
+	decision, err := a.policy.Decide(ctx, policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now})
 	if err != nil {
 		return decided{}, err
 	}

@@ -13,7 +13,7 @@ import (
 var (
 	inputMembers      = []string{"intent_id", "request", "traceparent"}
 	requestMembers    = []string{"tool", "request_key", "payload", "payload_ref", "context", "detached"}
-	contextMembers    = []string{"principal", "tenant", "authentication_source", "roles", "on_behalf_of", "service", "session_hash", "process", "run", "host_binding"}
+	contextMembers    = []string{"principal", "tenant", "authentication_source", "roles", "on_behalf_of", "service", "session_hash", "process", "run", "host_binding", "risk"}
 	payloadRefMembers = []string{"digest", "size"}
 )
 

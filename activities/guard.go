@@ -15,7 +15,11 @@ import (
 // decideNew decides on a request that has no row yet: policy, and then the tool's duplicate
 // guard. What it saw of other intents may have changed when the row is inserted; see insert.
 func (a *Activities) decideNew(ctx context.Context, spec tools.Spec, r Request) (decided, error) {
-	d, err := a.decide(ctx, spec, r)
+	now, err := a.store.Now(ctx)
+	if err != nil {
+		return decided{}, err
+	}
+	d, err := a.decide(ctx, spec, r, now)
 	if err != nil || !d.Allow || !spec.Duplicates.On() || !r.RequestKey.Minted() {
 		return d, err
 	}

@@ -63,7 +63,7 @@ func (a *Activities) takesText(r Request) error {
 	return nil
 }
 
-// Check checks the tool's name, who asks, and the request key. Every door asks it before
+// Check checks the tool's name, who asks, the risk, and the request key. Every door asks it before
 // anything is written; its errors are those of intent.EffectContext.Check, invalid_request_key and
 // reserved_request_key.
 func (r Request) Check() error {

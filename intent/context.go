@@ -27,7 +27,12 @@ type EffectContext struct {
 	Run     string `json:"run,omitempty"`
 	// HostBinding names the machine or workload that the request is bound to.
 	HostBinding string `json:"host_binding,omitempty"`
+	// Risk is what the caller states, from 0 to 1. It can only raise what the tool states itself.
+	Risk float64 `json:"risk,omitempty"`
 }
+
+// IsRisk reports whether r is a risk: a number from 0, nothing, to 1.
+func IsRisk(r float64) bool { return r >= 0 && r <= 1 }
 
 // AuthenticatedDirect is the AuthenticationSource of what a process states that is itself
 // trusted to say who the principal is: stated, and not proven.
@@ -47,7 +52,8 @@ func (c EffectContext) Canonical() []byte {
 		encoded, err = Canonicalize(encoded)
 	}
 	if err != nil {
-		// A struct of strings and lists of strings always encodes, and what encodes is one plain object.
+		// Strings, lists of strings and a number that is one always encode, and what encodes is one
+		// plain object.
 		panic("intent: an effect context has no canonical form: " + err.Error())
 	}
 	return encoded

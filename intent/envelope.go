@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -141,6 +142,19 @@ func (e Envelope) Names(member string) ([]string, error) {
 // that is there and empty is CodeInvalidRequestKey: it is not taken for an absent one.
 func (e Envelope) RequestKey(member string) (string, error) {
 	return e.checked(member, CheckRequestKey)
+}
+
+// Risk returns the number of a member that holds a risk, see IsRisk; 0 if it is absent or null.
+func (e Envelope) Risk(member string) (float64, error) {
+	v := e[member]
+	if v.IsAbsent() {
+		return 0, nil
+	}
+	risk, err := strconv.ParseFloat(string(v.trimmed().Raw), 64)
+	if err != nil || !IsRisk(risk) {
+		return 0, v.wrongKind(member, "a number from 0 to 1")
+	}
+	return risk, nil
 }
 
 // checked is Text with a check. The offset of the check's error becomes one in what the

@@ -58,7 +58,15 @@ const (
 	CodeReceiptNotFound     Code = "receipt_not_found"
 	CodeUnauthenticated     Code = "unauthenticated"
 	// CodeSystemPrincipal: a name of Writ's own was given for somebody who asks or decides.
-	CodeSystemPrincipal    Code = "system_principal"
+	CodeSystemPrincipal Code = "system_principal"
+	// CodeRiskExceeded: the risk is over what the tool may be run with.
+	CodeRiskExceeded Code = "risk_exceeded"
+	// CodeConsentGateMissing and CodeEgressGateMissing: the tool declares a need that nobody can
+	// answer for.
+	CodeConsentGateMissing Code = "consent_gate_missing"
+	CodeConsentRequired    Code = "consent_required"
+	CodeEgressGateMissing  Code = "egress_gate_missing"
+	CodeEgressDenied       Code = "egress_denied"
 	CodePolicyDenied       Code = "policy_denied"
 	CodeGateError          Code = "gate_error"
 	CodeSpecDiverged       Code = "spec_diverged"

@@ -40,6 +40,9 @@ func (c EffectContext) Check() error {
 			return err
 		}
 	}
+	if !IsRisk(c.Risk) {
+		return Errorf(CodeInvalidRequest, "the risk is %v; say a number from 0 to 1", c.Risk)
+	}
 	return CheckSource(c.AuthenticationSource)
 }
 

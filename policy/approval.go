@@ -39,6 +39,7 @@ func (d Decision) Suffices(confirmed int) Decision {
 	if d.Quorum() <= confirmed {
 		return d
 	}
-	return Decision{Policy: d.Policy, Policies: d.Policies, PolicyDigest: d.PolicyDigest, Code: intent.CodeConfirmationInsufficient,
-		Reason: fmt.Sprintf("the policy asks by now for %d to confirm it, and %d did; ask with a new key if it is still wanted", d.Quorum(), confirmed)}
+	d.Reason = fmt.Sprintf("the policy asks by now for %d to confirm it, and %d did; ask with a new key if it is still wanted", d.Quorum(), confirmed)
+	d.Allow, d.Confirm, d.Approvers, d.Code = false, false, 0, intent.CodeConfirmationInsufficient
+	return d
 }

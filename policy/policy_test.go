@@ -21,7 +21,7 @@ func (f fakePolicy) Evaluate(ctx context.Context, _ Facts) (Verdict, error) { re
 
 func TestEveryRequestGetsARecordedDecision(t *testing.T) {
 	t.Parallel()
-	known := Facts{Context: intent.EffectContext{Principal: "till-7", Tenant: "default"}, Tool: "payments.capture"}
+	known := Facts{Context: intent.EffectContext{Principal: "till-7", Tenant: "default"}, Tool: Tool{Name: "payments.capture"}}
 	for name, tc := range map[string]struct {
 		policy Policy
 		facts  Facts
@@ -29,15 +29,15 @@ func TestEveryRequestGetsARecordedDecision(t *testing.T) {
 	}{
 		"allowed by the default": {nil, known,
 			Decision{Allow: true, Policy: "allow-registered", Reason: "the worker was given this tool"}},
-		"no principal": {nil, Facts{Tool: "payments.capture"},
+		"no principal": {nil, Facts{Tool: Tool{Name: "payments.capture"}},
 			Decision{Policy: "writ", Code: intent.CodeUnauthenticated, Reason: "the request names no principal"}},
 		"denied": {fakePolicy(func(context.Context) (Verdict, error) { return Verdict{Reason: "not after midnight"}, nil }), known,
 			Decision{Policy: "fake", Code: intent.CodePolicyDenied, Reason: "not after midnight"}},
 		"a policy that fails is a denial": {fakePolicy(func(context.Context) (Verdict, error) {
 			return Verdict{Allow: true}, errors.New("secret backend text")
-		}), known, Decision{Policy: "fake", Code: intent.CodeGateError, Reason: "the policy gave no answer"}},
+		}), known, Decision{Policy: "fake", Code: intent.CodeGateError, Reason: "fake gave no answer"}},
 		"a policy that panics is a denial": {fakePolicy(func(context.Context) (Verdict, error) { panic("no") }), known,
-			Decision{Policy: "fake", Code: intent.CodeGateError, Reason: "the policy gave no answer"}},
+			Decision{Policy: "fake", Code: intent.CodeGateError, Reason: "fake gave no answer"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,6 +47,7 @@ func NewRegistry(list ...Tool) (*Registry, error) {
 		}
 		// Copies: what was registered must not change with the caller's bytes.
 		spec.InputSchema, spec.OutputSchema = published(spec.InputSchema), published(spec.OutputSchema)
+		spec.Consents, spec.DataClasses = sorted(spec.Consents), sorted(spec.DataClasses)
 		r.byName[spec.Name] = Registered{Tool: t, Spec: spec, Digest: spec.Digest(), Input: input, Output: output}
 	}
 	return r, nil

@@ -97,6 +97,19 @@ type Spec struct {
 	// but what operators are shown.
 	Stake Stake
 
+	// Risk is what running the tool risks in any case, from 0, nothing, to 1; a caller and a risk
+	// scorer can only raise it. Default 0.
+	Risk float64
+	// MaxRisk is the highest risk that the tool may be run with, from 0 to 1; a request above it is
+	// refused with risk_exceeded. Default 1: any.
+	MaxRisk float64
+	// Consents are the purposes that the person concerned must have consented to, in the grammar of
+	// names; at most 32. A request without them is refused with consent_required.
+	Consents []string
+	// DataClasses are the classes of data that are sent to Provider, in the grammar of names; at
+	// most 32. Where they may not go there, a request is refused with egress_denied.
+	DataClasses []string
+
 	// Duplicates says what becomes of a request without a key of its own that repeats an
 	// earlier one. Only for tools that are side-effectful. Default: it is flagged within ten
 	// minutes.
@@ -204,7 +217,7 @@ func (s Spec) check() error {
 	if problem := s.Stake.problem(); problem != "" {
 		return s.invalid(problem)
 	}
-	return nil
+	return s.checkManifest()
 }
 
 // compile returns the compiled schemas; nil where there is none.
@@ -289,6 +302,12 @@ type Behaviour struct {
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	// Duplicates is absent for a tool without side effects, and for the default.
 	Duplicates *PublishedGuard `json:"duplicates,omitempty"`
+	// Risk and MaxRisk are absent where they are the default, and so are the two lists, which are
+	// sorted.
+	Risk        float64  `json:"risk,omitempty"`
+	MaxRisk     float64  `json:"max_risk,omitempty"`
+	Consents    []string `json:"consents,omitempty"`
+	DataClasses []string `json:"data_classes,omitempty"`
 }
 
 // Publish returns the JSON form of s with defaults filled in. It panics if a schema is not
@@ -301,6 +320,10 @@ func (s Spec) Publish() Published {
 		InitialBackoffMS: s.Retry.InitialBackoff.Milliseconds(), MaxBackoffMS: s.Retry.MaxBackoff.Milliseconds(),
 		InputSchema: published(s.InputSchema), OutputSchema: published(s.OutputSchema),
 		Duplicates: s.Duplicates.publish(), Transactional: s.Transactional, Reconcilable: s.Reconcilable,
+		Risk: s.Risk, Consents: sorted(s.Consents), DataClasses: sorted(s.DataClasses),
+	}
+	if s.MaxRisk != 1 {
+		b.MaxRisk = s.MaxRisk
 	}
 	if s.Class() == intent.Keyed {
 		b.KeyWindow, b.KeyReplaysErrors, b.KeySerial = s.Key.Remembers.String(), s.Key.ReplaysErrors, s.Key.Serial

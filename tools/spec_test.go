@@ -125,6 +125,7 @@ func TestTheDigestIsOfTheBehaviourOnly(t *testing.T) {
 		"a description":         func(s *tools.Spec) { s.Description = "Captures an authorized payment." },
 		"a category":            func(s *tools.Spec) { s.Category = "payments" },
 		"a default spelled out": func(s *tools.Spec) { s.Timeout = tools.DefaultTimeout },
+		"no limit of the risk":  func(s *tools.Spec) { s.MaxRisk = 1 },
 		"the default guard":     func(s *tools.Spec) { s.Duplicates.Window = tools.DefaultGuardWindow },
 	} {
 		same := spec
@@ -157,6 +158,10 @@ func TestTheDigestIsOfTheBehaviourOnly(t *testing.T) {
 		"guard window":                           func(s *tools.Spec) { s.Duplicates.Window = time.Hour },
 		"guard action":                           func(s *tools.Spec) { s.Duplicates.Action = intent.RefuseDuplicates },
 		"guard action, other":                    func(s *tools.Spec) { s.Duplicates.Action = intent.ConfirmDuplicates },
+		"risk":                                   func(s *tools.Spec) { s.Risk = 0.1 },
+		"max risk":                               func(s *tools.Spec) { s.MaxRisk = 0.1 },
+		"consents":                               func(s *tools.Spec) { s.Consents = []string{"a"} },
+		"data classes":                           func(s *tools.Spec) { s.DataClasses = []string{"a"} },
 		"no guard":                               func(s *tools.Spec) { s.Duplicates.Window = tools.NoGuard },
 		"key window, as long as the assumed one": func(s *tools.Spec) { s.Key.Remembers = tools.Window(tools.AssumedWindow) },
 	} {

@@ -22,6 +22,7 @@ type executeFlags struct {
 	identityFlags
 	detach  bool
 	timeout time.Duration
+	risk    float64
 }
 
 func newExecuteCommand(p *program) *cobra.Command {
@@ -37,8 +38,8 @@ exits 7. Without --key every call is an action of its own, under a new key that 
 shows before anything is sent: give it to --key to ask for the same action again.
 
 --request takes the whole request as one JSON object instead: tool, payload, request_key, tenant,
-principal, roles, on_behalf_of, service, process and run, with exactly these names, each of them
-once.
+principal, roles, on_behalf_of, service, process, run and risk, with exactly these names, each of
+them once.
 
 An intent that was accepted goes on when this command is interrupted or times out; the same
 command with the same --key waits for it again. --detach returns as soon as the intent is
@@ -71,6 +72,7 @@ failure is {"error":{"code","message","effect","try_again"},…} with what is kn
 	f.registerPrincipal(cmd, "who asks")
 	f.registerStanding(cmd, "who asks")
 	flags.StringVar(&f.service, "service", serviceName, "`name` of the service that asks")
+	flags.Float64Var(&f.risk, "risk", 0, "what is at risk, a `number` from 0 to 1; it can only raise what the tool states")
 	flags.BoolVar(&f.detach, "detach", false, "return as soon as the intent is committed")
 	flags.DurationVar(&f.timeout, "timeout", 0, "stop waiting after this `duration`, such as 30s; the intent goes on (default: wait for the end)")
 	return cmd

@@ -18,11 +18,11 @@ func toolOrRequest(cmd *cobra.Command, args []string) error {
 		return one("TOOL")(cmd, args)
 	}
 	mixed := len(args) > 0
-	for _, flag := range []string{"payload", "key", "tenant", "principal", "role", "on-behalf-of", "service"} {
+	for _, flag := range []string{"payload", "key", "tenant", "principal", "role", "on-behalf-of", "service", "risk"} {
 		mixed = mixed || cmd.Flags().Changed(flag)
 	}
 	if mixed {
-		return fmt.Errorf("--request says everything about the request; leave out TOOL, --payload, --key, --tenant, --principal, --role, --on-behalf-of and --service")
+		return fmt.Errorf("--request says everything about the request; leave out TOOL, --payload, --key, --tenant, --principal, --role, --on-behalf-of, --service and --risk")
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func (p *program) request(ctx context.Context, args []string, f executeFlags, li
 		payload, err := payloadOnly(limit).read(ctx, f.payload, p.stdin)
 		return writ.Request{
 			Tool: args[0], Payload: payload, RequestKey: f.key, Tenant: f.tenant, Principal: f.principal,
-			Roles: f.roles, OnBehalfOf: f.onBehalfOf, Service: f.service,
+			Roles: f.roles, OnBehalfOf: f.onBehalfOf, Service: f.service, Risk: f.risk,
 		}, err
 	}
 	text, err := wholeRequest(limit).read(ctx, f.request, p.stdin)

@@ -60,6 +60,11 @@ var statuses = map[intent.Code]int{
 
 	intent.CodeUnauthenticated:          statusRefused,
 	intent.CodeSystemPrincipal:          statusRefused,
+	intent.CodeRiskExceeded:             statusRefused,
+	intent.CodeConsentGateMissing:       statusRefused,
+	intent.CodeConsentRequired:          statusRefused,
+	intent.CodeEgressGateMissing:        statusRefused,
+	intent.CodeEgressDenied:             statusRefused,
 	intent.CodePolicyDenied:             statusRefused,
 	intent.CodeGateError:                statusRefused,
 	intent.CodeSpecDiverged:             statusRefused,

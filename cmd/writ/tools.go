@@ -103,6 +103,9 @@ func writeTool(w io.Writer, t writ.Tool) {
 	b.add("attempts", attemptsText(t.Behaviour))
 	b.add("definite failure", retryText(t.Behaviour))
 	b.add("repeats", guardText(t.Behaviour))
+	b.add("risk", riskText(t.Behaviour))
+	b.add("needs consent", strings.Join(t.Behaviour.Consents, ", "))
+	b.add("sends", strings.Join(t.Behaviour.DataClasses, ", "))
 	b.add("input", schemaText(t.Behaviour.InputSchema))
 	b.add("output", schemaText(t.Behaviour.OutputSchema))
 	b.add("spec digest", t.SpecDigest.String())
@@ -173,6 +176,17 @@ func lookupText(b tools.Behaviour) string {
 func attemptsText(b tools.Behaviour) string {
 	return fmt.Sprintf("at most %d, %s apart at first and %s at most, or as long as the provider asks",
 		b.MaxAttempts, milliseconds(b.InitialBackoffMS), milliseconds(b.MaxBackoffMS))
+}
+
+// riskText says what the tool risks and may risk; nothing if it says nothing.
+func riskText(b tools.Behaviour) string {
+	switch {
+	case b.Risk == 0 && b.MaxRisk == 0:
+		return ""
+	case b.MaxRisk == 0:
+		return fmt.Sprintf("%v at least", b.Risk)
+	}
+	return fmt.Sprintf("%v at least; above %v a request is refused", b.Risk, b.MaxRisk)
 }
 
 // schemaText shows a schema on one line, as it was digested.

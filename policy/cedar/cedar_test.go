@@ -46,7 +46,7 @@ func bind(t *testing.T, text string) policy.Policy {
 func asked(tool, payload string) policy.Facts {
 	return policy.Facts{
 		Context: intent.EffectContext{Principal: "till-7", Tenant: "acme", AuthenticationSource: intent.AuthenticatedDirect},
-		Tool:    tool, Payload: []byte(payload), Risk: 0.29, Now: time.Date(2026, 12, 3, 12, 0, 0, 0, time.UTC),
+		Tool:    policy.Tool{Name: tool}, Payload: []byte(payload), Risk: 0.29, Now: time.Date(2026, 12, 3, 12, 0, 0, 0, time.UTC),
 	}
 }
 

@@ -23,9 +23,9 @@ func (s *Set) Name() string { return "cedar" }
 // greatest @confirm that applies. An error says which policy failed, or what of the payload no
 // policy can read; it repeats no value of the payload.
 func (s *Set) Evaluate(_ context.Context, f policy.Facts) (policy.Verdict, error) {
-	tool, ok := s.tools[f.Tool]
+	tool, ok := s.tools[f.Tool.Name]
 	if !ok {
-		return policy.Verdict{}, fmt.Errorf("the policies were not checked against the tool %s", f.Tool)
+		return policy.Verdict{}, fmt.Errorf("the policies were not checked against the tool %s", f.Tool.Name)
 	}
 	facts, err := s.contextOf(f, tool)
 	if err != nil {
