@@ -110,18 +110,27 @@ func (s *Store) ConfirmShown(ctx context.Context, id intent.ID, shown intent.Dig
 	return row, err
 }
 
-// confirmedBefore is nil unless the decider is one of those who have confirmed what waits.
+// confirmedBefore is nil unless the decider, or somebody who shares a person with the decider, is
+// among those who have confirmed what waits: a person and who acts for it are one voice.
 func confirmedBefore(ctx context.Context, tx pgx.Tx, row Row, by Decider) error {
 	record := row.Record()
-	if !slices.Contains(record.Confirmed(), by.Principal) {
+	if len(record.Confirmed()) == 0 {
 		return nil
 	}
 	list, err := decisions(ctx, tx, row.ID)
 	if err != nil {
 		return err
 	}
-	return intent.Errorf(intent.CodeAlreadyConfirmed, "%s has confirmed intent %s already%s; %d of %d have, and somebody else has to as well",
-		by.Principal, row.ID, told(list), len(record.Confirmed()), record.Quorum())
+	voice := append([]string{by.Principal}, by.OnBehalfOf...)
+	for _, d := range list {
+		heard := append([]string{d.Principal}, d.OnBehalfOf...)
+		same := slices.ContainsFunc(voice, func(name string) bool { return slices.Contains(heard, name) })
+		if d.Kind == intent.Confirm && d.Commitment == row.Commitment && same {
+			return intent.Errorf(intent.CodeAlreadyConfirmed, "%s has confirmed intent %s already, or somebody for whom or by whom it acts has%s; %d of %d have, and somebody else has to as well",
+				by.Principal, row.ID, told(list), len(record.Confirmed()), record.Quorum())
+		}
+	}
+	return nil
 }
 
 // goOnIfConfirmed counts the confirmation that was inserted last: the intent goes on if nobody is

@@ -221,3 +221,27 @@ func TestWhatTwoHadToConfirmIsNotIssuedAgainByOne(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestAPersonAndWhoActsForItAreOneOfTwo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ first, second outbox.Decider }{
+		"the agent second":       {outbox.Decider{Principal: "eve"}, outbox.Decider{Principal: "agent-1", OnBehalfOf: []string{"eve"}}},
+		"the agent first":        {outbox.Decider{Principal: "agent-1", OnBehalfOf: []string{"eve"}}, outbox.Decider{Principal: "eve"}},
+		"two agents of the same": {outbox.Decider{Principal: "agent-1", OnBehalfOf: []string{"eve"}}, outbox.Decider{Principal: "agent-2", OnBehalfOf: []string{"eve"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			row := b.awaitingTwo(t)
+			if _, err := b.Confirm(t.Context(), row.ID, c.first); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Confirm(t.Context(), row.ID, c.second); intent.CodeOf(err) != intent.CodeAlreadyConfirmed {
+				t.Errorf("%v", err)
+			}
+			if after := b.load(t, row.ID); after.State != intent.AwaitingConfirmation || after.Record().Unconfirmed() != 1 {
+				t.Errorf("%+v", after)
+			}
+		})
+	}
+}
