@@ -14,6 +14,8 @@ import (
 	"writ"
 	"writ/activities"
 	"writ/intent"
+	"writ/policy"
+	"writ/policy/cedar"
 	"writ/recovery"
 	"writ/tools"
 	"writ/tools/sample"
@@ -24,6 +26,7 @@ type workerFlags struct {
 	taskQueue    string
 	identity     string
 	providerURL  string
+	policies     string
 	tools        []string
 	recoverEvery time.Duration
 	dispatch     dispatchFlags
@@ -66,6 +69,7 @@ with 0. A second signal ends it at once, which is safe as well.`,
 	flags.StringVar(&f.taskQueue, "task-queue", "", "Temporal task `queue` to poll (default: $WRIT_TASK_QUEUE, else "+writ.DefaultTaskQueue+")")
 	flags.StringVar(&f.identity, "identity", "", "`name` of this process in claims and in the Temporal UI (default: pid@host)")
 	flags.StringVar(&f.providerURL, "provider-url", "", "`URL` of the provider that the sample tools talk to (default: $WRIT_PROVIDER_URL)")
+	flags.StringVar(&f.policies, "policies", "", "`folder` of Cedar policies that say who may run what (default: $WRIT_POLICIES, else everybody may run every tool that is hosted)")
 	flags.StringSliceVar(&f.tools, "tools", nil, "`names` of the tools to host, with commas (default: all)")
 	flags.DurationVar(&f.recoverEvery, "recover-every", recovery.DefaultInterval, "how often to look for intents that stopped; 0 never does, so that another worker must")
 	f.dispatch.register(cmd)
@@ -81,7 +85,7 @@ func (f *workerFlags) fromEnvironment() {
 	for _, setting := range []struct {
 		value *string
 		name  string
-	}{{&f.taskQueue, "WRIT_TASK_QUEUE"}, {&f.providerURL, "WRIT_PROVIDER_URL"}} {
+	}{{&f.taskQueue, "WRIT_TASK_QUEUE"}, {&f.providerURL, "WRIT_PROVIDER_URL"}, {&f.policies, "WRIT_POLICIES"}} {
 		if *setting.value == "" {
 			*setting.value = os.Getenv(setting.name)
 		}
@@ -122,15 +126,32 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	if err != nil {
 		return err
 	}
+	rules, err := policies(f.policies)
+	if err != nil {
+		return err
+	}
 	worker, err := writ.NewWorker(ctx, writ.WorkerConfig{
 		Config: cfg, TaskQueue: f.taskQueue, Identity: f.identity, RecoverEvery: f.recoverEvery, StopGrace: f.stopGrace,
 		DispatchEvery: f.dispatch.every, DispatchAtOnce: f.dispatch.atOnce,
 		StartWithin: f.startWithin, MaxResult: f.maxResult, BreakerFailures: f.breakerFailures,
+		Policy: rules,
 	}, list...)
 	if err != nil {
 		return err
 	}
 	return p.host(ctx, worker, readiness{Ready: true, Identity: worker.Identity(), PID: os.Getpid(), TaskQueue: worker.TaskQueue(), Tools: names(list)})
+}
+
+// policies reads the host's policies; nil if no folder is named.
+func policies(folder string) (policy.Policy, error) {
+	if folder == "" {
+		return nil, nil
+	}
+	set, err := cedar.Load(os.DirFS(folder))
+	if err != nil {
+		return nil, fmt.Errorf("--policies %s: %w", folder, err)
+	}
+	return set, nil
 }
 
 // sampleTools returns the tools that the flags ask for.

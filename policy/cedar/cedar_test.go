@@ -165,6 +165,24 @@ func TestPayloadsReachPoliciesAsTheyAre(t *testing.T) {
 	}
 }
 
+func TestRolesAndDelegationReachPolicies(t *testing.T) {
+	t.Parallel()
+	f := asked("echo", `{}`)
+	f.Context.Roles, f.Context.OnBehalfOf = []string{"clerk", "finance"}, []string{"assistant", "ada"}
+	for condition, holds := range map[string]bool{
+		`principal in Role::"finance" && principal.roles.contains("clerk")`:             true,
+		`principal in Role::"admin"`:                                                    false,
+		`principal.onBehalfOf.contains(Principal::"ada")`:                               true,
+		`principal.onBehalfOf.contains(Principal::"bob")`:                               false,
+		`principal == Principal::"till-7" && context.authentication.source == "direct"`: true,
+	} {
+		v, err := bind(t, "permit(principal, action, resource) when { "+condition+" };").Evaluate(context.Background(), f)
+		if err != nil || v.Allow != holds {
+			t.Errorf("%s: %+v, %v", condition, v, err)
+		}
+	}
+}
+
 // What no policy could see needs no word in Cedar.
 func TestAValueThatCedarCannotSayHindersOnlyPoliciesThatReadIt(t *testing.T) {
 	t.Parallel()

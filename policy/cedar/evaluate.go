@@ -31,7 +31,7 @@ func (s *Set) Evaluate(_ context.Context, f policy.Facts) (policy.Verdict, error
 	if err != nil {
 		return policy.Verdict{}, err
 	}
-	who := entityOf(principalOf(f.Context))
+	who := principalEntity(f.Context)
 	request := cedar.Request{
 		Principal: who.UID, Action: cedar.NewEntityUID(typeAction, actionExecute), Resource: uidOf(tool), Context: facts,
 	}
@@ -124,11 +124,10 @@ func (s *Set) contextOf(f policy.Facts, tool hosted) (types.Record, error) {
 	if err != nil {
 		return types.Record{}, err
 	}
-	source := f.Context.AuthenticationSource
 	out := types.RecordMap{
 		"tenant": types.String(f.Context.Tenant), "risk": risk, "payload": payload,
 		"authentication": types.NewRecord(types.RecordMap{
-			"source": types.String(source), "proven": types.Boolean(proven(source)),
+			"source": types.String(f.Context.AuthenticationSource), "proven": types.Boolean(f.Context.Proven()),
 		}),
 	}
 	if f.Context.Service != "" {
@@ -139,9 +138,6 @@ func (s *Set) contextOf(f policy.Facts, tool hosted) (types.Record, error) {
 	}
 	return types.NewRecord(out), nil
 }
-
-// proven reports whether the source vouches for the principal by more than saying so.
-func proven(source string) bool { return source != "" && source != intent.AuthenticatedDirect }
 
 // riskOf gives the risk as it is written, and one with more than four digits after the point
 // rounded up: a policy never sees less than there is.
@@ -155,27 +151,20 @@ func riskOf(risk float64) (types.Decimal, error) {
 	return types.NewDecimal(int64(math.Ceil(risk*10_000)), -4)
 }
 
-// principal is who asks.
-type principal struct {
-	name              string
-	roles, onBehalfOf []string
-}
-
-func principalOf(c intent.EffectContext) principal { return principal{name: c.Principal} }
-
-func entityOf(p principal) types.Entity {
+// principalEntity is who asks, in its roles and for others.
+func principalEntity(c intent.EffectContext) types.Entity {
 	roles, parents, behalf := []types.Value{}, []types.EntityUID{}, []types.Value{}
-	for _, role := range p.roles {
+	for _, role := range c.Roles {
 		roles = append(roles, types.String(role))
 		parents = append(parents, cedar.NewEntityUID(typeRole, types.String(role)))
 	}
-	for _, name := range p.onBehalfOf {
+	for _, name := range c.OnBehalfOf {
 		behalf = append(behalf, cedar.NewEntityUID(typePrincipal, types.String(name)))
 	}
 	return types.Entity{
-		UID: cedar.NewEntityUID(typePrincipal, types.String(p.name)), Parents: types.NewEntityUIDSet(parents...),
+		UID: cedar.NewEntityUID(typePrincipal, types.String(c.Principal)), Parents: types.NewEntityUIDSet(parents...),
 		Attributes: types.NewRecord(types.RecordMap{
-			"name": types.String(p.name), "roles": types.NewSet(roles...), "onBehalfOf": types.NewSet(behalf...),
+			"name": types.String(c.Principal), "roles": types.NewSet(roles...), "onBehalfOf": types.NewSet(behalf...),
 		}),
 	}
 }
