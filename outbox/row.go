@@ -143,6 +143,8 @@ type Proposal struct {
 	// ConfirmWithin is how long the intent waits for a person before it may be sent; 0: it
 	// does not wait.
 	ConfirmWithin time.Duration
+	// Money is what budgets of money count; nil if the tool's spec names no amount.
+	Money *Money
 	// Guard lets later submissions find this one; nil if the tool has no duplicate guard.
 	Guard *Guard
 }
