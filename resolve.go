@@ -10,6 +10,7 @@ import (
 	"writ/activities"
 	"writ/intent"
 	"writ/outbox"
+	"writ/policy"
 	"writ/tools"
 )
 
@@ -125,11 +126,34 @@ func (c *Client) promises(ctx context.Context, id intent.ID, result []byte) erro
 // key and the policy of now. Nothing may be on record that says that the effect happened or may
 // have happened. The same call again changes nothing while the new generation stands.
 //
-// The error has code not_reissuable if the intent did not fail, or if something is.
+// The error has code not_reissuable if the intent did not fail, or if something is. The budgets
+// count it anew, so it may have code budget_exceeded or budget_uncountable.
 func (c *Client) Reissue(ctx context.Context, id intent.ID, by Decider) (Intent, error) {
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Reissue(ctx, id, by.recorded(), activities.Renewal)
+	money, err := c.moneyOf(ctx, id)
+	if err != nil {
+		return Intent{}, undecided(ctx, outbox.Row{}, err)
+	}
+	row, err := c.store.Reissue(ctx, id, by.recorded(), money, activities.Renewal)
 	return c.decided(ctx, row, err)
+}
+
+// moneyOf is what budgets of money count of the intent, by the spec that it was authorized under.
+func (c *Client) moneyOf(ctx context.Context, id intent.ID) (*outbox.Money, error) {
+	row, err := c.decidable(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	spec, known, err := c.store.SpecOf(ctx, row.Tool, row.SpecDigest)
+	if err != nil || !known {
+		return nil, err
+	}
+	tool, err := toolOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := c.store.Payload(ctx, id)
+	return (*outbox.Money)(policy.MoneyOf(payload, tool.StakeAmount, tool.StakeCurrency)), err
 }

@@ -122,7 +122,11 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent st
 		return p, nil
 	}
 	held, err := a.store.Held(ctx, r.Context.Tenant, r.Tool, tool.Spec.Provider)
-	if err == nil && !held {
+	if err != nil || held {
+		return p, err
+	}
+	counted, err := a.store.Counted(ctx, r.Context.Tenant, r.Context.Principal, r.Tool)
+	if err == nil && !counted {
 		p.Step.Kind = StepAnswer
 	}
 	return p, err

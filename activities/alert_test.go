@@ -127,7 +127,7 @@ func TestTheReceiptOfAnEarlierGenerationIsAmendedWhenItsEffectShowsAfterAll(t *t
 		t.Fatal(err)
 	}
 	first := b.receipt(t, in)
-	if _, err := b.store.Reissue(t.Context(), in.IntentID, eve, activities.Renewal); err != nil {
+	if _, err := b.store.Reissue(t.Context(), in.IntentID, eve, nil, activities.Renewal); err != nil {
 		t.Fatal(err)
 	}
 	late := evidenceOf(b.row(t, in).Attempts[0], intent.Applied)

@@ -27,7 +27,27 @@ func (a *Activities) decideNew(ctx context.Context, spec tools.Spec, r Request) 
 	if err != nil {
 		return decided{}, err
 	}
-	return record(d.GuardAgainst(policy.Duplicate(found), spec.Duplicates.Action))
+	guarded := d.GuardAgainst(policy.Duplicate(found), spec.Duplicates.Action)
+	if !guarded.Allow {
+		// The budgets come first; for what the guard lets through the insert asks them.
+		over, err := a.overBudget(ctx, r, d)
+		if err != nil || !over.Allow {
+			return over, err
+		}
+	}
+	return record(guarded)
+}
+
+// overBudget is the decision d, or the denial of what the budgets have no room for now.
+func (a *Activities) overBudget(ctx context.Context, r Request, d decided) (decided, error) {
+	proposal, err := a.propose(r, "", d)
+	if err == nil {
+		err = a.store.Admissible(ctx, proposal)
+	}
+	if denial, ok := policy.OverBudget(err); ok {
+		return record(denial)
+	}
+	return d, err
 }
 
 // maxDecisions bounds how often one persist decides again. Repeats that come in at once all
@@ -35,7 +55,8 @@ func (a *Activities) decideNew(ctx context.Context, spec tools.Spec, r Request) 
 const maxDecisions = 5
 
 // insert commits the row of an authorized request, or its refusal. If the request repeats
-// another intent by now than the one that it was decided on, it is decided again.
+// another intent by now than the one that it was decided on, it is decided again; if a budget has
+// no room for it, it is refused.
 func (a *Activities) insert(ctx context.Context, r Request, traceparent string, d decided) (outbox.Row, error) {
 	for range maxDecisions {
 		proposal, err := a.propose(r, traceparent, d)
@@ -46,6 +67,12 @@ func (a *Activities) insert(ctx context.Context, r Request, traceparent string, 
 			return a.store.InsertEnded(ctx, proposal, outbox.End{To: intent.Refused, Reason: intent.ReasonRefused}, Seal)
 		}
 		row, err := a.store.Insert(ctx, proposal)
+		if denial, ok := policy.OverBudget(err); ok {
+			if d, err = record(denial); err != nil {
+				return outbox.Row{}, err
+			}
+			continue // to commit the refusal
+		}
 		if !errors.Is(err, outbox.ErrDuplicateChanged) {
 			return row, err
 		}

@@ -21,7 +21,7 @@ func reissued(t *testing.T, answers ...func() (tools.Result, error)) (bundle, *p
 		t.Fatalf("%s by %v", p.State, steps)
 	}
 	b.later(t, time.Microsecond)
-	row, err := b.store.Reissue(t.Context(), in.IntentID, outbox.Decider{Principal: "eve"}, activities.Renewal)
+	row, err := b.store.Reissue(t.Context(), in.IntentID, outbox.Decider{Principal: "eve"}, nil, activities.Renewal)
 	if err != nil || row.Generation != 2 {
 		t.Fatalf("%+v, %v", row, err)
 	}

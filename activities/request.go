@@ -226,6 +226,7 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 		Traceparent: traceparent,
 		Staged:      r.PayloadRef != nil, Salt: r.salt,
 		SuspectedDuplicateOf: d.SuspectedDuplicateOf,
+		Money:                (*outbox.Money)(policy.MoneyOf(r.Payload, tool.Spec.Stake.Amount, tool.Spec.Stake.Currency)),
 	}
 	if d.Confirm {
 		p.ConfirmWithin, p.Approvers = a.confirmWithin, d.Quorum()

@@ -71,7 +71,11 @@ const (
 	CodeGateError          Code = "gate_error"
 	CodeSpecDiverged       Code = "spec_diverged"
 	CodeDuplicateSuspected Code = "duplicate_suspected"
-	CodePayloadMissing     Code = "payload_missing"
+	// CodeBudgetExceeded: a budget has no room.
+	CodeBudgetExceeded Code = "budget_exceeded"
+	// CodeBudgetUncountable: a budget of money stands, and the cost cannot be told.
+	CodeBudgetUncountable Code = "budget_uncountable"
+	CodePayloadMissing    Code = "payload_missing"
 	// CodeTransactionConflict: a host's transaction lost against another one.
 	CodeTransactionConflict Code = "transaction_conflict"
 	// CodeTransactionUnusable: nothing can be written in the host's transaction.
@@ -108,6 +112,8 @@ const (
 	CodeInvalidResolution Code = "invalid_resolution"
 	CodeInvalidHold       Code = "invalid_hold"
 	CodeHoldNotFound      Code = "hold_not_found"
+	CodeInvalidBudget     Code = "invalid_budget"
+	CodeBudgetNotFound    Code = "budget_not_found"
 	// CodeNotInDoubt: only the outcome of an intent in doubt can be resolved.
 	CodeNotInDoubt Code = "not_in_doubt"
 	// CodeRetryRefused: trying again could make the effect happen twice.

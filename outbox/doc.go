@@ -18,7 +18,8 @@
 //     after it. Where there is no row yet, the first lock is an advisory one: of the intent's
 //     id in StagePayload, of the action in Insert. Claim takes those of its holds before the
 //     row, in the order of their keys, and whoever sets a hold takes one and no row of an
-//     intent. Rows of breakers come after that of the intent, and rows of holds last. There is
+//     intent. Rows of breakers come after that of the intent, and rows of holds and of
+//     budgets' counters last, the latter in the order of their budgets. There is
 //     one order of locks, so there is no deadlock.
 //   - A lost COMMIT answer is met by running the guarded statement again: Insert finds its
 //     row by the unique request key, Claim finds its own token, Journal finds the end, and whoever decides finds what

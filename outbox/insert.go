@@ -18,7 +18,9 @@ import (
 // written while another action is enqueued under the key, or the request was dropped: the errors
 // have codes idempotency_conflict and dropped. The error
 // is ErrDuplicateChanged, and nothing was written, if a guarded proposal repeats another
-// intent by now than the one that it was decided on.
+// intent by now than the one that it was decided on. Nor is anything where a budget has no room
+// for it, budget_exceeded, or its cost cannot be counted, budget_uncountable; who decides makes a
+// refusal of that. Only what is inserted is counted, in the same commit.
 func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 	state := intent.Recorded
 	if p.ConfirmWithin > 0 {
@@ -41,8 +43,10 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 		if row, err = loadInserted(ctx, tx, p); err != nil || !created {
 			return err
 		}
-		row, err = presumeLostRow(ctx, tx, row)
-		return err
+		if row, err = presumeLostRow(ctx, tx, row); err != nil {
+			return err
+		}
+		return p.admission().admit(ctx, tx)
 	})
 	return row, err
 }

@@ -95,6 +95,10 @@ var privileges = map[string][]string{
 	"guard_keys":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"duplicate_guards": {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"timelines":        {"SELECT", "INSERT"},
+	"budgets":          {"SELECT", "INSERT", "UPDATE"},
+	"budget_changes":   {"SELECT", "INSERT"},
+	"budget_counters":  {"SELECT", "INSERT", "UPDATE"},
+	"budget_charges":   {"SELECT", "INSERT", "UPDATE"},
 }
 
 // Denied lists what the role needs and does not have, as "INSERT on intents". Tables that

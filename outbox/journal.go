@@ -77,6 +77,11 @@ func learnt(ctx context.Context, tx pgx.Tx, before Row, seal Seal) (Row, error) 
 	if row, err = amendEarlier(ctx, tx, before, row, seal); err != nil {
 		return row, err
 	}
+	if row.State.Ended() {
+		if err := recount(ctx, tx, row); err != nil {
+			return row, err
+		}
+	}
 	against := intent.Contradiction(row.Record())
 	if against == intent.Contradiction(before.Record()) {
 		return row, nil
@@ -267,12 +272,17 @@ func move(ctx context.Context, tx pgx.Tx, row *Row, to intent.State) error {
 		SET version = version + 1, state = $2, due_at = NULL, decision = $5, commitment = $6, alert = nullif($7, ''),
 			ended_at = CASE WHEN $3 THEN writ_now() END
 		WHERE id = $1 AND version = $4
-		RETURNING version, ended_at`
+		RETURNING version, ended_at, $3 AND EXISTS (SELECT FROM budget_charges WHERE intent_id = $1)`
 	var ended *time.Time
-	err := tx.QueryRow(ctx, statement, row.ID[:], string(to), to.Ended(), row.Version, row.Decision, row.Commitment[:], row.Alert).Scan(&row.Version, &ended)
+	var counted bool
+	err := tx.QueryRow(ctx, statement, row.ID[:], string(to), to.Ended(), row.Version, row.Decision, row.Commitment[:], row.Alert).
+		Scan(&row.Version, &ended, &counted)
 	if err != nil {
 		return err
 	}
 	row.State, row.EndedAt, row.DueAt = to, value(ended).UTC(), time.Time{}
-	return nil
+	if !counted {
+		return nil
+	}
+	return recount(ctx, tx, *row)
 }

@@ -213,7 +213,7 @@ func TestWhatTwoHadToConfirmIsNotIssuedAgainByOne(t *testing.T) {
 	if failed := b.journal(t, b.load(t, row.ID), &ev); failed.State != intent.Failed {
 		t.Fatalf("%+v", failed)
 	}
-	_, err := b.Reissue(t.Context(), row.ID, outbox.Decider{Principal: "bob"}, func(outbox.Row) outbox.Renewal {
+	_, err := b.Reissue(t.Context(), row.ID, outbox.Decider{Principal: "bob"}, nil, func(outbox.Row) outbox.Renewal {
 		t.Error("it was renewed")
 		return outbox.Renewal{}
 	})

@@ -16,7 +16,10 @@ import (
 // error has code not_reissuable unless the intent failed and nothing on record says that the
 // effect happened or may have happened, in any generation. What had to be confirmed is
 // confirmed anew by whoever issues it again, so the requester may not (self_confirmation).
-func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, next func(Row) Renewal) (Row, error) {
+//
+// Budgets count it anew, since its failure was released; money is what those of money count. The
+// errors are those of Insert, and nothing is decided then.
+func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, money *Money, next func(Row) Renewal) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
 		if row, err = lockRow(ctx, tx, id); err != nil {
@@ -40,8 +43,10 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, next func
 			return err
 		}
 		renewal := next(row)
-		row, err = renew(ctx, tx, row, renewal.Key, renewal.Commitment)
-		return err
+		if row, err = renew(ctx, tx, row, renewal.Key, renewal.Commitment); err != nil {
+			return err
+		}
+		return admission{id: id, generation: row.Generation, tenant: row.Tenant, requester: row.Principal, tool: row.Tool, money: money}.admit(ctx, tx)
 	})
 	return row, err
 }

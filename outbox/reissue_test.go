@@ -11,7 +11,7 @@ func TestAFailedIntentIsIssuedAgainUnderAKeyOfItsOwn(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	failed := b.in(t, intent.Failed, "order-1")
-	again, err := b.Reissue(t.Context(), failed.ID, statement, renewal)
+	again, err := b.Reissue(t.Context(), failed.ID, statement, nil, renewal)
 	if err != nil || again.State != intent.Recorded || again.Generation != 2 || again.IdempotencyKey == failed.IdempotencyKey ||
 		!again.EndedAt.IsZero() || again.DueAt.IsZero() || again.Next().Kind != intent.Invoke {
 		t.Fatalf("%+v, %v", again, err)
@@ -19,10 +19,10 @@ func TestAFailedIntentIsIssuedAgainUnderAKeyOfItsOwn(t *testing.T) {
 	if list, err := b.Decisions(t.Context(), failed.ID); err != nil || len(list) != 1 || list[0].Commitment != failed.Commitment || list[0].Generation != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if repeated, err := b.Reissue(t.Context(), failed.ID, statement, renewal); err != nil || repeated.Version != again.Version {
+	if repeated, err := b.Reissue(t.Context(), failed.ID, statement, nil, renewal); err != nil || repeated.Version != again.Version {
 		t.Errorf("the same again: %+v, %v", repeated, err)
 	}
-	if _, err := b.Reissue(t.Context(), failed.ID, eve, renewal); intent.CodeOf(err) != intent.CodeNotReissuable || !strings.Contains(err.Error(), "eve issued it again") {
+	if _, err := b.Reissue(t.Context(), failed.ID, eve, nil, renewal); intent.CodeOf(err) != intent.CodeNotReissuable || !strings.Contains(err.Error(), "eve issued it again") {
 		t.Errorf("somebody else: %v", err)
 	}
 	c := b.granted(t, again)

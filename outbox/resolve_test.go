@@ -75,7 +75,7 @@ func (b bundle) decisionsOf(t *testing.T) map[intent.DecisionKind]func(intent.ID
 		intent.Retry:       resolve(intent.Retry),
 		intent.Cancel:      func(id intent.ID) (outbox.Row, error) { return b.Cancel(t.Context(), id, statement, seal) },
 		intent.Inquire:     func(id intent.ID) (outbox.Row, error) { return b.Inquire(t.Context(), id, statement, seal) },
-		intent.Reissue:     func(id intent.ID) (outbox.Row, error) { return b.Reissue(t.Context(), id, statement, renewal) },
+		intent.Reissue:     func(id intent.ID) (outbox.Row, error) { return b.Reissue(t.Context(), id, statement, nil, renewal) },
 		intent.Acknowledge: func(id intent.ID) (outbox.Row, error) { return b.Acknowledge(t.Context(), id, statement) },
 	}
 }
@@ -257,7 +257,7 @@ func TestLateTruthAgainstAResolutionRaisesAnAlertThatIsAcknowledgedOnce(t *testi
 	if late.State != intent.Failed || late.Alert != intent.ReasonAppliedAfterAll {
 		t.Fatalf("%s, alert %q", late.State, late.Alert)
 	}
-	if _, err := b.Reissue(t.Context(), row.ID, statement, renewal); intent.CodeOf(err) != intent.CodeNotReissuable {
+	if _, err := b.Reissue(t.Context(), row.ID, statement, nil, renewal); intent.CodeOf(err) != intent.CodeNotReissuable {
 		t.Errorf("issued again although it happened: %v", err)
 	}
 	done, err := b.Acknowledge(t.Context(), row.ID, eve)
@@ -267,7 +267,7 @@ func TestLateTruthAgainstAResolutionRaisesAnAlertThatIsAcknowledgedOnce(t *testi
 	if _, err := b.Acknowledge(t.Context(), row.ID, eve); intent.CodeOf(err) != intent.CodeNoAlert || !strings.Contains(err.Error(), "eve acknowledged its alert") {
 		t.Errorf("a second time: %v", err)
 	}
-	if _, err := b.Reissue(t.Context(), row.ID, statement, renewal); intent.CodeOf(err) != intent.CodeNotReissuable {
+	if _, err := b.Reissue(t.Context(), row.ID, statement, nil, renewal); intent.CodeOf(err) != intent.CodeNotReissuable {
 		t.Errorf("issued again after the acknowledgement: %v", err)
 	}
 	if got := b.receipt(t, row.ID); got != "failed resolved_not_applied 1  and failed applied_after_all 1 " {

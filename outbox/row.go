@@ -147,6 +147,8 @@ type Proposal struct {
 	ConfirmWithin time.Duration
 	// Approvers is how many different people must confirm; 0 is 1.
 	Approvers int
+	// Money is what budgets of money count; nil if the tool's spec names no amount.
+	Money *Money
 	// Guard lets later submissions find this one; nil if the tool has no duplicate guard.
 	Guard *Guard
 }

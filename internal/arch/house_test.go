@@ -31,7 +31,7 @@ type cellar struct {
 var cellars = map[string]cellar{
 	"internal/arch":        {},
 	"internal/invocation":  {imports: []string{"intent"}, users: []string{"tools", "activities"}},
-	"internal/jsonpointer": {users: []string{"tools", "."}},
+	"internal/jsonpointer": {users: []string{"tools", "policy", "."}},
 	"internal/killpoint":   {users: []string{"tools", "activities"}},
 	"internal/panictext":   {users: []string{"tools", "activities", "policy"}},
 	"internal/loopback":    {users: []string{"internal/postgres", "cmd/writ-dev"}},

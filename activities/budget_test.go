@@ -1,0 +1,92 @@
+package activities_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"writ/activities"
+	"writ/intent"
+	"writ/outbox"
+	"writ/tools"
+)
+
+// budget allows so much of the kind to acme in an hour.
+func (b bundle) budget(t *testing.T, kind outbox.BudgetKind, allowed string) {
+	t.Helper()
+	on := outbox.BudgetLine{Tenant: "acme", Kind: kind, Window: time.Hour}
+	if _, err := b.store.SetBudget(t.Context(), on, allowed, eve); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// priced is the capture whose spec names its amount.
+func priced() tools.Spec {
+	spec := keyed()
+	spec.Stake = tools.Stake{Amount: "/amount"}
+	return spec
+}
+
+func withKey(key intent.RequestKey) func(*activities.Request) {
+	return func(r *activities.Request) { r.RequestKey = key }
+}
+
+func TestWhatABudgetHasNoRoomForIsRefusedWithAReceiptBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	b, provider := hosting(t, priced(), applied)
+	b.budget(t, outbox.BudgetMoney, "20.00")
+	if p, _ := b.drive(t, ask("payments.capture")); p.State != intent.Completed {
+		t.Fatalf("%+v", p)
+	}
+	for range 2 { // the second joins the first
+		p, _ := b.drive(t, ask("payments.capture", withKey("order-4712")))
+		if p.State != intent.Refused || len(provider.asked()) != 1 {
+			t.Errorf("%+v, asked %d times", p, len(provider.asked()))
+		}
+	}
+	r := b.receipt(t, ask("payments.capture", withKey("order-4712")))
+	if r.Outcome != intent.NotApplied || !strings.Contains(string(r.Decision), `"code":"budget_exceeded"`) || !strings.Contains(string(r.Decision), "has 7.10 left and this asks for 12.90") {
+		t.Errorf("%s, %s", r.Outcome, r.Decision)
+	}
+}
+
+func TestAnAmountThatCannotBeCountedIsRefusedWhereMoneyIsBudgeted(t *testing.T) {
+	t.Parallel()
+	b, provider := hosting(t, priced(), applied)
+	b.budget(t, outbox.BudgetMoney, "20.00")
+	in := ask("payments.capture", func(r *activities.Request) { r.Payload = []byte(`{"amount":"a lot"}`) })
+	if p, _ := b.drive(t, in); p.State != intent.Refused || len(provider.asked()) != 0 {
+		t.Errorf("%+v, asked %d times", p, len(provider.asked()))
+	}
+	if d := string(b.receipt(t, in).Decision); !strings.Contains(d, `"code":"budget_uncountable"`) || strings.Contains(d, "a lot") {
+		t.Errorf("%s", d)
+	}
+}
+
+func TestAReadUnderABudgetIsCountedBeforeItRuns(t *testing.T) {
+	t.Parallel()
+	b, provider := hosting(t, read(), applied)
+	b.budget(t, outbox.BudgetIntents, "1")
+	if p, steps := b.drive(t, ask("echo")); p.State != intent.Completed || steps[0] != string(activities.StepPersist) {
+		t.Errorf("%v, %+v", steps, p)
+	}
+	if p, _ := b.drive(t, ask("echo", withKey("order-4712"))); p.State != intent.Refused || len(provider.asked()) != 1 {
+		t.Errorf("%+v, asked %d times", p, len(provider.asked()))
+	}
+}
+
+func TestABudgetsDenialComesBeforeThatOfTheDuplicateGuard(t *testing.T) {
+	t.Parallel()
+	b, _ := hosting(t, guarding(intent.RefuseDuplicates), applied)
+	b.drive(t, again(1))
+	b.budget(t, outbox.BudgetIntents, "0")
+	b.drive(t, again(2))
+	if d := string(b.receipt(t, again(2)).Decision); !strings.Contains(d, `"code":"budget_exceeded"`) {
+		t.Errorf("%s", d)
+	}
+	b.budget(t, outbox.BudgetIntents, "9")
+	b.drive(t, again(3))
+	if d := string(b.receipt(t, again(3)).Decision); !strings.Contains(d, `"code":"duplicate_suspected"`) {
+		t.Errorf("%s", d)
+	}
+}

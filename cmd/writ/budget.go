@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+	"writ/intent"
+)
+
+func newBudgetCommand(p *program) *cobra.Command {
+	cmd := group("budget", "Limit what a tenant may have done, and spend",
+		newBudgetSetCommand(p), newBudgetListCommand(p), newBudgetHistoryCommand(p), newBudgetRemoveCommand(p))
+	cmd.Long = `Limits the intents of a tenant, of one of its principals or by one of its tools: how many within a
+time, how much money within a time, or how many at once. An intent that a budget has no room for
+is refused, with a receipt, before anything is sent.`
+	cmd.Example = `  writ budget set --tenant acme --tool payments.refund --money 100.00 --currency EUR --per 24h
+  writ budget list --tenant acme`
+	return cmd
+}
+
+// budgetFlags say what is counted and how much of it is allowed.
+type budgetFlags struct {
+	writ.BudgetRequest
+	intents, money, concurrency string
+}
+
+func newBudgetSetCommand(p *program) *cobra.Command {
+	var f budgetFlags
+	var by decisionFlags
+	cmd := &cobra.Command{
+		Use:   "set",
+		Short: "Allow so many intents, so much money, or so many intents at once",
+		Long: `Sets a budget, or changes what is allowed under the one of the same tenant, requester, tool, kind,
+currency and window, which keeps its count. It counts what is admitted after it was first set.
+
+Windows follow each other by the database's clock: hours begin on the hour, days at midnight UTC,
+and 168h on Mondays. Who changed a budget, when and why is kept; see writ budget history.`,
+		Example: `  writ budget set --tenant acme --tool payments.refund --money 100.00 --currency EUR --per 24h --note "until the audit"
+  writ budget set --tenant acme --requester agent-7 --intents 50 --per 1h
+  writ budget set --tenant acme --concurrency 10`,
+		Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.setBudget(cmd, f, by) },
+	}
+	cmd.Flags().StringVar(&f.Tenant, "tenant", writ.DefaultTenant, "count the intents of the tenant of this `name`")
+	cmd.Flags().StringVar(&f.Requester, "requester", "", "only those that the principal of this `name` asks for")
+	cmd.Flags().StringVar(&f.Tool, "tool", "", "only those of the tool of this `name`")
+	cmd.Flags().StringVar(&f.intents, "intents", "", "allow this `number` of intents within --per")
+	cmd.Flags().StringVar(&f.money, "money", "", "allow this `amount` within --per, in the unit of the payloads")
+	cmd.Flags().StringVar(&f.concurrency, "concurrency", "", "allow this `number` of intents that have not ended")
+	cmd.Flags().StringVar(&f.Currency, "currency", "", "the `currency` of --money, spelled as payloads spell it")
+	cmd.Flags().DurationVar(&f.Window, "per", 0, "the length of the windows, 1m to 8784h")
+	by.register(cmd, "who sets the budget")
+	return cmd
+}
+
+// request is what the flags ask for; they have to name exactly one kind.
+func (f budgetFlags) request(cmd *cobra.Command) (writ.BudgetRequest, error) {
+	r, kinds := f.BudgetRequest, 0
+	for _, of := range []struct {
+		kind    writ.BudgetKind
+		allowed string
+	}{{writ.BudgetIntents, f.intents}, {writ.BudgetMoney, f.money}, {writ.BudgetConcurrency, f.concurrency}} {
+		if cmd.Flags().Changed(string(of.kind)) {
+			kinds++
+			r.Kind, r.Allowed = of.kind, of.allowed
+		}
+	}
+	if kinds != 1 {
+		return r, intent.Errorf(intent.CodeInvalidBudget, "%d of --intents, --money and --concurrency are given; a budget is of exactly one kind", kinds)
+	}
+	for name, value := range map[string]string{"requester": r.Requester, "tool": r.Tool} {
+		if cmd.Flags().Changed(name) && value == "" {
+			return r, intent.CheckName(name, value)
+		}
+	}
+	return r, nil
+}
+
+func (p *program) setBudget(cmd *cobra.Command, f budgetFlags, by decisionFlags) error {
+	r, err := f.request(cmd)
+	if err != nil {
+		return err
+	}
+	return p.decideBudget(cmd, by, func(ctx context.Context, c *writ.Client, decider writ.Decider) (writ.Budget, error) {
+		return c.SetBudget(ctx, r, decider)
+	})
+}
+
+// decideBudget changes a budget and shows it.
+func (p *program) decideBudget(cmd *cobra.Command, by decisionFlags, change func(context.Context, *writ.Client, writ.Decider) (writ.Budget, error)) error {
+	decider, err := by.decider(cmd)
+	if err != nil {
+		return err
+	}
+	client, err := p.dial(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	b, err := change(cmd.Context(), client, decider)
+	if err != nil {
+		return err
+	}
+	return p.print(b, func(w io.Writer) { writeBudgets(w, []writ.Budget{b}) })
+}
+
+func newBudgetListCommand(p *program) *cobra.Command {
+	var tenant string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the budgets, what is used and what is left",
+		Long:  "Lists the budgets that stand, with --all those that were removed too, 1,000 at most.",
+		Example: `  writ budget list --tenant acme
+  writ budget list -o json | jq '.[] | select(.left == "0")'`,
+		Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := p.dial(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			list, err := client.Budgets(cmd.Context(), tenant, all)
+			if err != nil {
+				return err
+			}
+			return p.print(list, func(w io.Writer) { writeBudgets(w, list) })
+		},
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "only those of the tenant of this `name`")
+	cmd.Flags().BoolVar(&all, "all", false, "also those that were removed")
+	return cmd
+}
+
+func newBudgetHistoryCommand(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use:     "history ID",
+		Short:   "Show who allowed how much under a budget, and when",
+		Long:    "Shows every change of a budget, also of one that was removed, oldest first.",
+		Example: `  writ budget history 5b0c9a53-6d0c-4f0e-8a51-0c1f4a9fd0a7`,
+		Args:    one("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := p.dial(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			list, err := client.BudgetChanges(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return p.print(list, func(w io.Writer) {
+				var b block
+				for _, c := range list {
+					said := "removed"
+					if c.Allowed != "" {
+						said = "allowed " + c.Allowed
+					}
+					b.add(said, decisionText(c.Principal, c.Note, c.ChangedAt))
+				}
+				b.write(w)
+			})
+		},
+	}
+}
+
+func newBudgetRemoveCommand(p *program) *cobra.Command {
+	var by decisionFlags
+	cmd := &cobra.Command{
+		Use:     "remove ID",
+		Short:   "Lift a budget",
+		Long:    "Lifts a budget: it refuses nothing more and counts nothing more. Its history is kept.",
+		Example: `  writ budget remove 5b0c9a53-6d0c-4f0e-8a51-0c1f4a9fd0a7 --note "the audit is over"`,
+		Args:    one("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.decideBudget(cmd, by, func(ctx context.Context, c *writ.Client, decider writ.Decider) (writ.Budget, error) {
+				return c.RemoveBudget(ctx, args[0], decider)
+			})
+		},
+	}
+	by.register(cmd, "who removes the budget")
+	return cmd
+}
+
+func writeBudgets(w io.Writer, list []writ.Budget) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "no budgets")
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TENANT\tREQUESTER\tTOOL\tALLOWED\tPER\tUSED\tLEFT\tBEGINS ANEW\tCHANGED\tBUDGET")
+	for _, b := range list {
+		per := "-"
+		if b.WindowMS > 0 {
+			per = (time.Duration(b.WindowMS) * time.Millisecond).String()
+		}
+		cells := []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, b.Used, orDash(b.Left), orDash(moment(b.EndsAt)),
+			decisionText(b.Principal, b.Note, b.ChangedAt), b.ID}
+		for i, cell := range cells {
+			cells[i] = printable(cell)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	_ = table.Flush() // into memory
+}
+
+// allowedText says what is allowed, of what.
+func allowedText(b writ.Budget) string {
+	if b.Allowed == "" {
+		return "removed"
+	}
+	switch b.Kind {
+	case writ.BudgetMoney:
+		return strings.TrimSpace(b.Allowed + " " + b.Currency)
+	case writ.BudgetConcurrency:
+		return b.Allowed + " open"
+	case writ.BudgetIntents:
+	}
+	return b.Allowed + " intents"
+}
+
+func orAny(name string) string {
+	if name == "" {
+		return "any"
+	}
+	return name
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

@@ -1,0 +1,205 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// BudgetKind says what a budget counts.
+type BudgetKind string
+
+// The kinds of budgets.
+const (
+	// BudgetIntents: intents that were admitted within a window.
+	BudgetIntents BudgetKind = "intents"
+	// BudgetMoney: the amounts of intents that were admitted within a window.
+	BudgetMoney BudgetKind = "money"
+	// BudgetConcurrency: intents that were admitted and have not ended.
+	BudgetConcurrency BudgetKind = "concurrency"
+)
+
+// BudgetLine is what tells one budget from another.
+type BudgetLine struct {
+	Tenant string
+	// Requester and Tool are whose intents count, and of which tool; empty: of any.
+	Requester, Tool string
+	Kind            BudgetKind
+	// Currency is spelled as payloads spell it; empty for tools whose spec names no currency.
+	// Only of money.
+	Currency string
+	// Window is the length of the windows, in whole seconds; zero for concurrency.
+	Window time.Duration
+}
+
+// Budget is what is allowed on a line, and how it stands.
+type Budget struct {
+	ID uuid.UUID
+	BudgetLine
+	// Allowed is an exact decimal; empty if the budget was removed.
+	Allowed string
+	// Used is what counts in the window that runs, or what is open, as an exact decimal.
+	Used string
+	// Left is what is left of Allowed; never negative.
+	Left string
+	// EndsAt is when the window ends that runs; zero for concurrency.
+	EndsAt time.Time
+	// Principal is who changed it last, and Note says why.
+	Principal, Note string
+	ChangedAt       time.Time
+}
+
+// windowBegin is the beginning of the window of budget b that runs, by the database's clock:
+// windows begin at whole multiples of their span since a Monday, 2001-01-01 00:00 UTC, so that
+// days begin at midnight UTC and weeks on Mondays. Concurrency has one window for ever.
+const windowBegin = `
+	CASE WHEN b.kind = 'concurrency' THEN timestamptz '2001-01-01 00:00Z'
+	ELSE date_bin(b.span, writ_now(), timestamptz '2001-01-01 00:00Z') END`
+
+// budgetState reads how budgets stand. A counter whose window is over counts nothing.
+const budgetState = `
+	SELECT s.id, s.tenant, s.requester, s.tool, s.kind, s.currency, s.span, coalesce(s.allowed::text, ''), s.used::text,
+		greatest(s.allowed - s.used, 0)::text, s.begin + s.span, h.principal, h.note, h.changed_at
+	FROM (
+		SELECT b.*, greatest(c.begun, w.begin) AS begin, CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END AS used
+		FROM budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w) s,
+		LATERAL (SELECT principal, note, changed_at FROM budget_changes WHERE budget_id = s.id ORDER BY number DESC LIMIT 1) h`
+
+// SetBudget allows so much on the line, in one flushed commit, and returns the budget. It counts
+// what is admitted after that; on a line that has a budget the count goes on. allowed is an exact
+// decimal, and was checked. The change is kept for ever.
+func (s *Store) SetBudget(ctx context.Context, on BudgetLine, allowed string, by Decider) (Budget, error) {
+	const upsert = `
+		INSERT INTO budgets (id, tenant, requester, tool, kind, currency, span, allowed)
+		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (tenant, requester, tool, kind, currency, span) DO UPDATE SET allowed = excluded.allowed
+		RETURNING id`
+	const counter = `
+		INSERT INTO budget_counters (budget_id, begun, used)
+		SELECT b.id, ` + windowBegin + `, 0 FROM budgets b WHERE b.id = $1
+		ON CONFLICT DO NOTHING`
+	var set Budget
+	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
+		var id uuid.UUID
+		err := tx.QueryRow(ctx, upsert, on.Tenant, on.Requester, on.Tool, string(on.Kind), on.Currency, on.Window, allowed).Scan((*[16]byte)(&id))
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, counter, id); err != nil {
+			return err
+		}
+		if err := recordChange(ctx, tx, id, by); err != nil {
+			return err
+		}
+		set, err = oneBudget(ctx, tx, id)
+		return err
+	})
+	return set, err
+}
+
+// RemoveBudget lifts a budget, in one flushed commit, and returns it as it stood. The error has
+// code budget_not_found if there is none with the id, or if it was removed before.
+func (s *Store) RemoveBudget(ctx context.Context, id uuid.UUID, by Decider) (Budget, error) {
+	var removed Budget
+	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
+		tag, err := tx.Exec(ctx, `UPDATE budgets SET allowed = NULL WHERE id = $1 AND allowed IS NOT NULL`, id)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return intent.Errorf(intent.CodeBudgetNotFound, "no budget %s stands; `writ budget list` shows those that do", id)
+		}
+		if err := recordChange(ctx, tx, id, by); err != nil {
+			return err
+		}
+		removed, err = oneBudget(ctx, tx, id)
+		return err
+	})
+	return removed, err
+}
+
+// recordChange keeps who changed the budget, whose row the transaction has locked, to what it is.
+func recordChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, by Decider) error {
+	const statement = `
+		INSERT INTO budget_changes (budget_id, number, allowed, principal, note, changed_at)
+		SELECT b.id, 1 + (SELECT count(*) FROM budget_changes WHERE budget_id = b.id), b.allowed, $2, $3, writ_now()
+		FROM budgets b WHERE b.id = $1`
+	_, err := tx.Exec(ctx, statement, id, by.Principal, by.Note)
+	return err
+}
+
+// maxBudgets bounds a list of budgets.
+const maxBudgets = 1000
+
+// Budgets returns the budgets of a tenant, or of all if it is empty, with those that were removed
+// if all is set; ordered by line, and at most 1,000.
+func (s *Store) Budgets(ctx context.Context, tenant string, all bool) ([]Budget, error) {
+	const query = budgetState + `
+		WHERE ($1 = '' OR s.tenant = $1) AND ($2 OR s.allowed IS NOT NULL)
+		ORDER BY s.tenant, s.requester, s.tool, s.kind, s.currency, s.span LIMIT $3`
+	rows, err := s.pool.Query(ctx, query, tenant, all, maxBudgets)
+	if err != nil {
+		return nil, DatabaseError(err)
+	}
+	list, err := pgx.CollectRows(rows, scanBudget)
+	return list, DatabaseError(err)
+}
+
+// BudgetChange is what somebody allowed, and when.
+type BudgetChange struct {
+	// Allowed is empty if the budget was removed.
+	Allowed         string
+	Principal, Note string
+	ChangedAt       time.Time
+}
+
+// BudgetChanges returns the history of a budget, oldest first. The error has code
+// budget_not_found if there never was one with the id.
+func (s *Store) BudgetChanges(ctx context.Context, id uuid.UUID) ([]BudgetChange, error) {
+	const query = `
+		SELECT coalesce(allowed::text, ''), principal, note, changed_at FROM budget_changes WHERE budget_id = $1 ORDER BY number`
+	rows, err := s.pool.Query(ctx, query, id)
+	if err != nil {
+		return nil, DatabaseError(err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (BudgetChange, error) {
+		var c BudgetChange
+		err := row.Scan(&c.Allowed, &c.Principal, &c.Note, &c.ChangedAt)
+		c.ChangedAt = c.ChangedAt.UTC()
+		return c, err
+	})
+	if err == nil && len(list) == 0 {
+		err = intent.Errorf(intent.CodeBudgetNotFound, "there never was a budget %s; `writ budget list --all` shows all", id)
+	}
+	return list, DatabaseError(err)
+}
+
+func oneBudget(ctx context.Context, tx pgx.Tx, id uuid.UUID) (Budget, error) {
+	rows, err := tx.Query(ctx, budgetState+` WHERE s.id = $1`, id)
+	if err != nil {
+		return Budget{}, err
+	}
+	b, err := pgx.CollectExactlyOneRow(rows, scanBudget)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return b, fmt.Errorf("budget %s has no counter: %w", id, err)
+	}
+	return b, err
+}
+
+func scanBudget(row pgx.CollectableRow) (Budget, error) {
+	var b Budget
+	var left *string
+	err := row.Scan((*[16]byte)(&b.ID), &b.Tenant, &b.Requester, &b.Tool, &b.Kind, &b.Currency, &b.Window, &b.Allowed, &b.Used,
+		&left, &b.EndsAt, &b.Principal, &b.Note, &b.ChangedAt)
+	b.Left, b.EndsAt, b.ChangedAt = value(left), b.EndsAt.UTC(), b.ChangedAt.UTC()
+	if b.Kind == BudgetConcurrency {
+		b.EndsAt = time.Time{}
+	}
+	return b, err
+}
