@@ -42,7 +42,7 @@ currency and window, which keeps its count. It counts what is admitted after it 
 
 Windows follow each other by the database's clock: hours begin on the hour, days at midnight UTC,
 and 168h on Mondays. Who changed a budget, when and why is kept; see writ budget history.`,
-		Example: `  writ budget set --tenant acme --tool payments.refund --money 100.00 --currency EUR --per 24h --note trial
+		Example: `  writ budget set --tenant acme --tool payments.refund --money 100.00 --currency EUR --per 24h
   writ budget set --tenant acme --requester agent-7 --intents 50 --per 1h
   writ budget set --tenant acme --concurrency 10`,
 		Args: none,
