@@ -143,7 +143,7 @@ var codeGroups = []CodeGroup{
 			"The request key names another action: another tool, payload or principal. This request sent nothing.",
 			"Use a new key for a new action; for the first one, send what was sent first."},
 		{CodeContextMismatch, NotApplied, inVain,
-			"The request key stands for the same action, asked for with other roles, for somebody else, or by another service; the message names what differs. This request sent nothing, and the first one stays as it is.",
+			"The request key stands for the same action with another authority: other roles, another delegation or another service. This request sent nothing, and the first one stays as it is.",
 			"Ask with the authority that the first request had, or with a new key for an action of its own."},
 		{CodeIntentNotFound, NotApplied, inVain,
 			"There is no such intent in this outbox, and what has no row was never sent.",
