@@ -184,7 +184,7 @@ func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox
 	}
 	var spec outbox.Spec
 	if intent.CodeOf(err) == intent.CodeIntentNotFound {
-		spec, err = c.store.SpecFor(ctx, p.request.RequestKey, p.request.Action())
+		spec, err = c.store.SpecFor(ctx, p.request.RequestKey, p.request.Action(), p.request.Context.Canonical())
 	}
 	if err != nil && gaveUp(ctx) {
 		err = c.unanswered(ctx, p, err)

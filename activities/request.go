@@ -163,33 +163,24 @@ func (r Request) Action() intent.Action {
 	return intent.Action{Tenant: r.Context.Tenant, Principal: r.Context.Principal, Tool: r.Tool, Payload: r.Payload}
 }
 
-// Mark tells requests under one request key apart: a digest of tenant, principal, tool and
-// payload. It is salted with the intent's id, since there is no row with a salt yet; the
-// history that it stands in holds the payload itself, or its reference, which is marked in
-// its place: equal payloads of one intent have equal references.
+// Mark tells requests under one request key apart: a digest of tool, payload and effect context.
+// It is salted with the intent's id, since there is no row with a salt yet; the history that it
+// stands in holds the payload itself, or its reference, which is marked in its place: equal
+// payloads of one intent have equal references.
 func (r Request) Mark() intent.Digest {
-	action := r.Action()
+	payload := r.Payload
 	if r.PayloadRef != nil {
-		action.Payload = []byte(strconv.Quote(r.PayloadRef.Digest.String()))
+		payload = []byte(strconv.Quote(r.PayloadRef.Digest.String()))
 	} else if canonical, err := intent.CanonicalPayload(r.Payload, len(r.Payload)*6); err == nil { // it is never longer, see Canonicalize
-		action.Payload = canonical
+		payload = canonical
 	}
-	return intent.Fingerprint(intent.Salt(intent.IntentID(r.Context.Tenant, r.RequestKey)), action)
+	return intent.Mark(intent.Salt(intent.IntentID(r.Context.Tenant, r.RequestKey)), r.Tool, payload, r.Context.Canonical())
 }
 
-// SameAs reports whether the row is the intent of this very action. The error says
-// nothing of the first one.
+// SameAs is the error of a request that is not the one that the row is the intent of; see
+// intent.Sealed.
 func (r Request) SameAs(row outbox.Row) error {
-	if intent.Fingerprint(row.Salt, r.Action()) != row.Fingerprint {
-		return conflict(r.RequestKey)
-	}
-	return nil
-}
-
-// conflict is the error for a request key that names another action already.
-func conflict(key intent.RequestKey) *intent.Error {
-	return intent.Errorf(intent.CodeIdempotencyConflict,
-		"request key %q was used in this tenant for another tool, payload or principal; nothing was sent for this request; use a new key for a new action", key)
+	return row.Sealed().Admits(r.RequestKey, r.Action(), r.Context.Canonical())
 }
 
 // requestOf returns the request that the row came from.

@@ -54,6 +54,17 @@ func Fingerprint(salt Salt, a Action) Digest {
 	))
 }
 
+// Mark is the digest by which a caller recognizes its own request in the answer of a run that
+// another request under the same key may have begun. context is EffectContext.Canonical.
+func Mark(salt Salt, tool string, payload, context []byte) Digest {
+	return digestOf("mark", canonicalObject(
+		member{"context", embedded(context)},
+		member{"payload", embedded(payload)},
+		member{"salt", hexText(salt[:])},
+		member{"tool", text(tool)},
+	))
+}
+
 // Commitment is the digest of everything that was authorized. It needs no salt of its
 // own, since the fingerprint in it has one.
 func Commitment(a Authorized) Digest {

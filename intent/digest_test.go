@@ -76,6 +76,8 @@ func pins(t *testing.T) []pinned {
 		{"fingerprint of no arguments", "writ/fingerprint/v1\n" +
 			`{"payload":{},"principal":"user:42","salt":"` + saltHex + `","tenant":"acme","tool":"echo"}`,
 			intent.Fingerprint(salt, intent.Action{Tenant: "acme", Principal: "user:42", Tool: "echo", Payload: []byte("{}")}).String()},
+		{"mark", "writ/mark/v1\n" + `{"context":{"authentication_source":"direct","principal":"user:42","tenant":"acme"},"payload":` + payload +
+			`,"salt":"` + saltHex + `","tool":"payments.capture"}`, intent.Mark(salt, action.Tool, action.Payload, context).String()},
 		{"tool-spec", "writ/tool-spec/v1\n" + `{"idempotent":true,"name":"payments.capture"}`, specDigest.String()},
 		{"commitment", "writ/commitment/v1\n" +
 			`{"context":{"authentication_source":"direct","principal":"user:42","tenant":"acme"},"decision":{"allowed":true},` +

@@ -57,6 +57,9 @@ const (
 	CodeIntentNotFound      Code = "intent_not_found"
 	CodeReceiptNotFound     Code = "receipt_not_found"
 	CodeUnauthenticated     Code = "unauthenticated"
+	// CodeContextMismatch: the request key stands for the same action, asked for with another
+	// authority.
+	CodeContextMismatch Code = "effect_context_mismatch"
 	// CodeSystemPrincipal: a name of Writ's own was given for somebody who asks or decides.
 	CodeSystemPrincipal Code = "system_principal"
 	// CodeRiskExceeded: the risk is over what the tool may be run with.

@@ -44,16 +44,16 @@ func (s *Store) Drop(ctx context.Context, id intent.ID, by Decider) (Submitted, 
 		if _, err := tx.Exec(ctx, `SELECT `+intentLock, lockNumber(id)); err != nil {
 			return err
 		}
-		var payload []byte
-		const lock = `SELECT` + submittedColumns + `, e.payload FROM enqueued e WHERE id = $1 FOR UPDATE`
-		found, err = scanSubmitted(tx.QueryRow(ctx, lock, id[:]), &payload)
+		var payload, effectContext []byte
+		const lock = `SELECT` + submittedColumns + `, e.payload, e.effect_context FROM enqueued e WHERE id = $1 FOR UPDATE`
+		found, err = scanSubmitted(tx.QueryRow(ctx, lock, id[:]), &payload, &effectContext)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return notEnqueued(ctx, tx, id, intent.Errorf(intent.CodeIntentNotFound, "there is no intent %s", id))
 		case err != nil || !found.DroppedAt.IsZero():
 			return err
 		}
-		if err := found.mayBeDropped(ctx, tx, payload); err != nil {
+		if err := found.mayBeDropped(ctx, tx, payload, effectContext); err != nil {
 			return err
 		}
 		const statement = `
@@ -67,19 +67,18 @@ func (s *Store) Drop(ctx context.Context, id intent.ID, by Decider) (Submitted, 
 	return found, err
 }
 
-// mayBeDropped is the error of a locked request that is an intent. An intent of another action,
+// mayBeDropped is the error of a locked request that is an intent. An intent of another request,
 // which was first to its key, is no obstacle.
-func (s Submitted) mayBeDropped(ctx context.Context, tx pgx.Tx, payload []byte) error {
-	var salt, fingerprint []byte
-	err := tx.QueryRow(ctx, `SELECT salt, fingerprint FROM intents WHERE id = $1`, s.ID[:]).Scan(&salt, &fingerprint)
-	if errors.Is(err, pgx.ErrNoRows) {
+func (s Submitted) mayBeDropped(ctx context.Context, tx pgx.Tx, payload, effectContext []byte) error {
+	row, err := load(ctx, tx, s.ID)
+	if intent.CodeOf(err) == intent.CodeIntentNotFound {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	action := intent.Action{Tenant: s.Tenant, Principal: s.Principal, Tool: s.Tool, Payload: payload}
-	if intent.Fingerprint(intent.Salt(salt), action) == intent.Digest(fingerprint) {
+	if row.Sealed().Admits(s.RequestKey, action, effectContext) == nil {
 		return alreadyDispatched(s.ID)
 	}
 	return nil

@@ -27,8 +27,11 @@ func TestADroppedRequestNeverBecomesAnIntent(t *testing.T) {
 		}
 	}
 	for what, ask := range map[string]func() error{
-		"insert":  func() error { _, err := b.Insert(t.Context(), mine); return err },
-		"spec":    func() error { _, err := b.SpecFor(t.Context(), mine.RequestKey, requested(mine).Action); return err },
+		"insert": func() error { _, err := b.Insert(t.Context(), mine); return err },
+		"spec": func() error {
+			_, err := b.SpecFor(t.Context(), mine.RequestKey, requested(mine).Action, mine.EffectContext)
+			return err
+		},
 		"retry":   func() error { _, err := b.Retry(t.Context(), mine.ID(), withdrawn); return err },
 		"confirm": func() error { _, err := b.Confirm(t.Context(), mine.ID(), withdrawn); return err },
 		"enqueue": func() error { return b.enqueue(t, requested(mine), true) },

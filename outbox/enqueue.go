@@ -27,8 +27,8 @@ type Enqueued struct {
 // Enqueue writes the request in tx, which stays usable whatever it returns unless ctx ended, and
 // returns the intent's id. Nothing is sent unless tx commits. The same action under the same
 // request key writes nothing. The errors that are answers are idempotency_conflict for another action,
-// dropped for one that a person took back, transaction_conflict if tx has to be run again, and
-// transaction_unusable.
+// effect_context_mismatch for the same one with another authority, dropped for one that a person
+// took back, transaction_conflict if tx has to be run again, and transaction_unusable.
 func Enqueue(ctx context.Context, tx pgx.Tx, e Enqueued) (intent.ID, error) {
 	if tx == nil {
 		return intent.ID{}, unusable(errors.New("there is no transaction"))
@@ -89,17 +89,17 @@ func (e Enqueued) notBefore() time.Time {
 	return e.NotBefore
 }
 
-// sameAs is the error of a request key that names another action already, or one that was
+// sameAs is the error of a request key that names another request already, or one that was
 // dropped.
 func (e Enqueued) sameAs(ctx context.Context, tx pgx.Tx, id intent.ID) error {
 	const query = `
-		SELECT salt, fingerprint, NULL::timestamptz, '', false FROM intents WHERE id = $1
-		UNION ALL SELECT salt, fingerprint, dropped_at, decided_by, dropped_at IS NOT NULL AND ` + mayHaveRun + ` FROM enqueued WHERE id = $1 LIMIT 1`
+		SELECT salt, fingerprint, effect_context, NULL::timestamptz, '', false FROM intents WHERE id = $1
+		UNION ALL SELECT salt, fingerprint, effect_context, dropped_at, decided_by, dropped_at IS NOT NULL AND ` + mayHaveRun + ` FROM enqueued WHERE id = $1 LIMIT 1`
 	var r reservation
-	if err := tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &r.mayHaveRun); err != nil {
+	if err := tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.context, &r.droppedAt, &r.decidedBy, &r.mayHaveRun); err != nil {
 		return err
 	}
-	return r.forbids(e.RequestKey, e.Action)
+	return r.forbids(e.RequestKey, e.Action, e.EffectContext)
 }
 
 // notWritten gives an error of the host's transaction its code. It is the host that has to run

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,10 +15,10 @@ import (
 
 // Insert persists an authorized intent before its effect, in one flushed commit, and
 // returns its row. If the request key is taken, the row that has it is returned: the
-// caller compares fingerprints. So a lost COMMIT answer is met by inserting again. Nothing is
-// written while another action is enqueued under the key, or the request was dropped: the errors
-// have codes idempotency_conflict and dropped. The error
-// is ErrDuplicateChanged, and nothing was written, if a guarded proposal repeats another
+// caller compares it with Row.Sealed. So a lost COMMIT answer is met by inserting again. Nothing is
+// written while another action is enqueued under the key, or the same one with another authority,
+// or the request was dropped: the errors have codes idempotency_conflict, effect_context_mismatch
+// and dropped. The error is ErrDuplicateChanged, and nothing was written, if a guarded proposal repeats another
 // intent by now than the one that it was decided on. Nor is anything where a budget has no room
 // for it, budget_exceeded, or its cost cannot be counted, budget_uncountable; who decides makes a
 // refusal of that. Only what is inserted is counted, in the same commit.
@@ -100,12 +101,13 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 // insertRow inserts the intent, unless there is one, or its request key names something that is
 // enqueued and must not become this intent. The lock waits for whoever is about to drop or park that, and
 // makes them wait; it does not conflict with a dispatcher that moves the row's due time. What was
-// parked waits for nobody any more.
+// parked waits for nobody any more. What is enqueued with another authority is found by what the
+// statement returns, and the error, as any other, undoes the transaction.
 func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (created bool, err error) {
 	const statement = `
 		WITH clock AS MATERIALIZED (SELECT writ_now() AS now), reserved AS MATERIALIZED (
 			SELECT dropped_at IS NOT NULL OR ` + mayHaveRun + ` OR (principal, tool, sha256(payload)) <> ($4, $5, $24) AS forbids,
-				parked_at IS NOT NULL AS parked
+				parked_at IS NOT NULL AS parked, effect_context
 			FROM enqueued WHERE id = $1 FOR KEY SHARE),
 		under_way AS (UPDATE enqueued e SET parked_at = NULL, dispatched_at = clock.now, due_at = clock.now + $25::interval
 			FROM reserved r, clock WHERE e.id = $1 AND r.parked AND NOT r.forbids)
@@ -116,7 +118,8 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 			now, CASE WHEN $19 THEN NULL ELSE now + coalesce($23, $20::interval) END, CASE WHEN $19 THEN now END, $21,
 			$22, now + $23::interval, $26
 		FROM clock WHERE NOT EXISTS (SELECT FROM reserved WHERE forbids)
-		ON CONFLICT DO NOTHING`
+		ON CONFLICT DO NOTHING
+		RETURNING (SELECT effect_context FROM reserved)`
 	rules, err := json.Marshal(p.Rules)
 	if err != nil {
 		return false, fmt.Errorf("rules of tool %s: %w", p.Tool, err)
@@ -135,14 +138,20 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 		wait = &p.ConfirmWithin
 	}
 	id, sum := p.ID(), sha256.Sum256(p.Payload)
-	tag, err := tx.Exec(ctx, statement, id[:], p.Tenant, string(p.RequestKey), p.Principal, p.Tool, p.TaskQueue,
+	var enqueued []byte
+	err = tx.QueryRow(ctx, statement, id[:], p.Tenant, string(p.RequestKey), p.Principal, p.Tool, p.TaskQueue,
 		string(p.Rules.Class), string(state), string(p.IdempotencyKey), inline, p.EffectContext, p.Decision,
 		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace, digest,
-		idOrNull(p.SuspectedDuplicateOf), wait, sum[:], firstDispatchGrace, max(p.Approvers, 1))
-	if err != nil {
+		idOrNull(p.SuspectedDuplicateOf), wait, sum[:], firstDispatchGrace, max(p.Approvers, 1)).Scan(&enqueued)
+	created = err == nil
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, err
 	}
-	created = tag.RowsAffected() == 1
+	if enqueued != nil {
+		if err := intent.SameAuthority(p.RequestKey, enqueued, p.EffectContext); err != nil {
+			return false, err
+		}
+	}
 	return created, settlePayload(ctx, tx, p, digest, created)
 }
 

@@ -30,10 +30,11 @@ const (
 func lockNumber(id intent.ID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
 
 // SpecFor is [Store.Spec] for a request that has no intent. It asks in the same statement whether
-// its key is reserved, and is then an error with code idempotency_conflict or dropped.
-func (s *Store) SpecFor(ctx context.Context, key intent.RequestKey, action intent.Action) (Spec, error) {
+// its key is reserved, and is then an error with code idempotency_conflict, effect_context_mismatch
+// or dropped. effectContext is the request's, in canonical form.
+func (s *Store) SpecFor(ctx context.Context, key intent.RequestKey, action intent.Action, effectContext []byte) (Spec, error) {
 	const query = `
-		SELECT e.salt, e.fingerprint, e.dropped_at, coalesce(e.decided_by, ''), coalesce(` + mayHaveRun + `, false), t.name, t.digest, t.spec, t.task_queue, t.published_at
+		SELECT e.salt, e.fingerprint, e.effect_context, e.dropped_at, coalesce(e.decided_by, ''), coalesce(` + mayHaveRun + `, false), t.name, t.digest, t.spec, t.task_queue, t.published_at
 		FROM (SELECT) AS always
 		LEFT JOIN enqueued e ON e.id = $2
 		LEFT JOIN LATERAL (` + specInForce + `) t ON true`
@@ -42,11 +43,11 @@ func (s *Store) SpecFor(ctx context.Context, key intent.RequestKey, action inten
 	var name, queue *string
 	var digest, spec []byte
 	var published *time.Time
-	err := s.pool.QueryRow(ctx, query, action.Tool, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &r.mayHaveRun, &name, &digest, &spec, &queue, &published)
+	err := s.pool.QueryRow(ctx, query, action.Tool, id[:]).Scan(&r.salt, &r.fingerprint, &r.context, &r.droppedAt, &r.decidedBy, &r.mayHaveRun, &name, &digest, &spec, &queue, &published)
 	if err != nil {
 		return Spec{}, DatabaseError(err)
 	}
-	if err := r.forbids(key, action); err != nil {
+	if err := r.forbids(key, action, effectContext); err != nil {
 		return Spec{}, err
 	}
 	if name == nil {
@@ -61,14 +62,14 @@ func loadInserted(ctx context.Context, tx pgx.Tx, p Proposal) (Row, error) {
 	if intent.CodeOf(err) != intent.CodeIntentNotFound {
 		return row, err
 	}
-	const query = `SELECT salt, fingerprint, dropped_at, decided_by, ` + mayHaveRun + ` FROM enqueued WHERE id = $1`
+	const query = `SELECT salt, fingerprint, effect_context, dropped_at, decided_by, ` + mayHaveRun + ` FROM enqueued WHERE id = $1`
 	var r reservation
 	id := p.ID()
-	err = tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.droppedAt, &r.decidedBy, &r.mayHaveRun)
+	err = tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.context, &r.droppedAt, &r.decidedBy, &r.mayHaveRun)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return row, err
 	}
-	if err := r.forbids(p.RequestKey, p.action()); err != nil {
+	if err := r.forbids(p.RequestKey, p.action(), p.EffectContext); err != nil {
 		return row, err
 	}
 	if r.fingerprint != nil { // it is locked, so it is what the insert was refused for
@@ -81,21 +82,23 @@ func loadInserted(ctx context.Context, tx pgx.Tx, p Proposal) (Row, error) {
 
 // reservation is what of an enqueued request says who may use its key; zero: anybody.
 type reservation struct {
-	salt, fingerprint []byte
-	droppedAt         *time.Time
-	decidedBy         string
-	mayHaveRun        bool
+	salt, fingerprint, context []byte
+	droppedAt                  *time.Time
+	decidedBy                  string
+	mayHaveRun                 bool
 }
 
-// forbids is the error of an action that may not become an intent under the reserved key. It
-// tells nobody else what was done with the first action.
-func (r reservation) forbids(key intent.RequestKey, action intent.Action) error {
-	switch {
-	case r.fingerprint == nil:
+// forbids is the error of a request that may not become an intent under the reserved key. It
+// tells nobody else what was done with the first one.
+func (r reservation) forbids(key intent.RequestKey, action intent.Action, effectContext []byte) error {
+	if r.fingerprint == nil {
 		return nil
-	case intent.Fingerprint(intent.Salt(r.salt), action) != intent.Digest(r.fingerprint):
-		return intent.Errorf(intent.CodeIdempotencyConflict,
-			"request key %q was used in this tenant for another tool, payload or principal; nothing was written or sent for this request; use a new key for a new action", key)
+	}
+	sealed := intent.Sealed{Salt: intent.Salt(r.salt), Fingerprint: intent.Digest(r.fingerprint), Context: r.context}
+	if err := sealed.Admits(key, action, effectContext); err != nil {
+		return err
+	}
+	switch {
 	case r.droppedAt != nil:
 		return r.dropped(key)
 	case r.mayHaveRun:

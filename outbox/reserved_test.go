@@ -68,7 +68,9 @@ func TestTheSpecOfAReservedKeyIsOnlyForItsOwnAction(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	mine := requested(propose("order-7", keyed()))
-	ask := func(a intent.Action) (outbox.Spec, error) { return b.SpecFor(t.Context(), mine.RequestKey, a) }
+	ask := func(a intent.Action) (outbox.Spec, error) {
+		return b.SpecFor(t.Context(), mine.RequestKey, a, mine.EffectContext)
+	}
 	if _, err := ask(mine.Action); intent.CodeOf(err) != intent.CodeUnknownTool {
 		t.Errorf("before a worker published the tool: %v", err)
 	}

@@ -38,7 +38,7 @@ func TestARequestThatMayHaveRunBecomesNoIntentBeforeAPersonHasSaidSo(t *testing.
 
 	_, err = b.Insert(t.Context(), mine)
 	mayHaveRun(t, "inserted", err)
-	_, err = b.SpecFor(t.Context(), mine.RequestKey, requested(mine).Action)
+	_, err = b.SpecFor(t.Context(), mine.RequestKey, requested(mine).Action, mine.EffectContext)
 	mayHaveRun(t, "asked for directly", err)
 	_, err = b.Confirm(t.Context(), mine.ID(), ada)
 	mayHaveRun(t, "decided", err)

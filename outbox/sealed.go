@@ -7,6 +7,11 @@ import (
 	"writ/intent"
 )
 
+// Sealed is what the row's request key stands for.
+func (r Row) Sealed() intent.Sealed {
+	return intent.Sealed{Salt: r.Salt, Fingerprint: r.Fingerprint, Context: r.EffectContext}
+}
+
 // Context is the effect context that the intent was sealed with.
 func (r Row) Context() (intent.EffectContext, error) {
 	var c intent.EffectContext

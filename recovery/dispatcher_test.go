@@ -449,7 +449,8 @@ func TestARequestThatWasRunDirectlyMeanwhileIsForgottenWithoutAStart(t *testing.
 	t.Parallel()
 	b, e := newBacklog(t)
 	b.enqueueMany(t, 1)
-	request := activities.Request{Tool: "payments.capture", RequestKey: "order-0", Payload: []byte(`{}`), Context: intent.EffectContext{Principal: "till-7", Tenant: "acme"}}
+	request := activities.Request{Tool: "payments.capture", RequestKey: "order-0", Payload: []byte(`{}`),
+		Context: intent.EffectContext{Principal: "till-7", Tenant: "acme", Service: "shop"}}
 	if _, err := e.commit(t.Context(), activities.Input{IntentID: intent.IntentID("acme", "order-0"), Request: &request}); err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func proposal(key intent.RequestKey, principal string) outbox.Proposal {
 	const tool = "payments.capture"
 	p := outbox.Proposal{
 		Tenant: "default", RequestKey: key, Principal: principal, Tool: tool, TaskQueue: "q-1",
-		Payload: []byte("{}"), EffectContext: []byte(`{"tenant":"default"}`),
+		Payload: []byte("{}"), EffectContext: []byte(`{"service":"` + serviceName + `","tenant":"default"}`),
 		IdempotencyKey: intent.DeriveKey("default", tool, key, 1),
 		Rules:          tools.Spec{Name: tool, SideEffectful: true, Idempotent: true}.Rules(),
 	}

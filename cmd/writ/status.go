@@ -87,6 +87,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeContradicted:         statusInDoubt,
 	intent.CodeConfirmationRequired: statusWaiting,
 	intent.CodeIdempotencyConflict:  statusConflict,
+	intent.CodeContextMismatch:      statusConflict,
 	intent.CodeNotDispatched:        statusConflict,
 	intent.CodeAlreadyDispatched:    statusConflict,
 	intent.CodeTransactionConflict:  statusConflict,
