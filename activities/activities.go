@@ -150,23 +150,7 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 	if err != nil {
 		return Progress{}, err
 	}
-	var decision decided
-	if row.Sent() {
-		if err := mayNotContinue(tool, row); err != nil {
-			return Progress{}, err
-		}
-		decision, err = a.decideOpen(ctx, tool.Spec, row)
-	} else if tool.Digest != row.SpecDigest {
-		decision, err = record(policy.SpecDiverged())
-	} else {
-		var r Request
-		if r, err = a.requestOf(ctx, row); err == nil {
-			decision, err = a.decide(ctx, tool.Spec, r, row.ReadAt)
-		}
-	}
-	if err == nil {
-		decision, err = decision.after(row)
-	}
+	decision, err := a.decideAgain(ctx, tool, row)
 	if err != nil || decision.Allow {
 		return p, err
 	}
@@ -183,15 +167,25 @@ func mayNotContinue(tool tools.Registered, row outbox.Row) error {
 	return fmt.Errorf("the tool %s behaves otherwise here than the intent's earlier attempts were sent under (class, provider, key window or lookup); start a worker that has it as it was", row.Tool)
 }
 
-// decideOpen asks policy about an intent of which something was sent. A policy that gives no
-// answer is waited for: it has not said no, and an outcome may be open.
-func (a *Activities) decideOpen(ctx context.Context, spec tools.Spec, row outbox.Row) (decided, error) {
+// decideAgain decides on an intent that exists. A policy that gives no answer about one of which
+// something was sent is waited for: it has not said no, and an outcome may be open.
+func (a *Activities) decideAgain(ctx context.Context, tool tools.Registered, row outbox.Row) (decided, error) {
+	if row.Sent() {
+		if err := mayNotContinue(tool, row); err != nil {
+			return decided{}, err
+		}
+	} else if tool.Digest != row.SpecDigest {
+		return record(policy.SpecDiverged())
+	}
 	r, err := a.requestOf(ctx, row)
 	if err != nil {
 		return decided{}, err
 	}
-	d, err := a.decide(ctx, spec, r, row.ReadAt)
-	if err == nil && d.Code == intent.CodeGateError {
+	d, err := a.decide(ctx, tool.Spec, r, row.ReadAt)
+	if err == nil && d.Allow {
+		d, err = a.after(ctx, row, tool.Spec, r, d)
+	}
+	if err == nil && row.Sent() && d.Code == intent.CodeGateError {
 		err = errors.New("the policy gives no answer, and nothing is sent without one: " + d.Reason)
 	}
 	return d, err
@@ -219,11 +213,16 @@ func record(d policy.Decision) (decided, error) {
 
 // decide asks the engine; now is the database's time.
 func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request, now time.Time) (decided, error) {
-	decision, err := a.policy.Decide(ctx, policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now})
+	decision, err := a.policy.Decide(ctx, facts(spec, r, now))
 	if err != nil {
 		return decided{}, err
 	}
 	return record(decision)
+}
+
+// facts are what the request is decided on.
+func facts(spec tools.Spec, r Request, now time.Time) policy.Facts {
+	return policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now}
 }
 
 // Persist commits the intent's row with its idempotency key before any effect, or the

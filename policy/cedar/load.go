@@ -11,6 +11,7 @@ import (
 	"github.com/cedar-policy/cedar-go"
 
 	"writ/intent"
+	"writ/policy"
 )
 
 // The limits of a set.
@@ -27,14 +28,18 @@ type Set struct {
 	digest intent.Digest
 	read   readers
 	tools  map[string]hosted // nil until ForTools
-	// binding are the permits and the forbids, and demands the forbids that ask for people.
-	binding, demands *cedar.PolicySet
+	// binding are the permits and the forbids, demands the forbids that ask for people, and
+	// deciding what of binding rules who may decide.
+	binding, demands, deciding *cedar.PolicySet
+	// governed are the deciding actions that some policy's head names.
+	governed map[policy.Action]bool
 }
 
 // rule is one policy.
 type rule struct {
 	id, file string
 	policy   *cedar.Policy
+	actions  []policy.Action // that its head names; none: it names none
 	// approvers is how many people @confirm asks for; 0: it does not.
 	approvers int
 	reason    string // @reason
@@ -47,7 +52,10 @@ func (r rule) at() string { return fmt.Sprintf("%s:%d", r.file, r.policy.Positio
 // id of a policy is its @id, else its file and line; no two may be equal. Errors have code
 // invalid_policy and name file and line.
 func Load(folder fs.FS) (*Set, error) {
-	s := &Set{binding: cedar.NewPolicySet(), demands: cedar.NewPolicySet()}
+	s := &Set{
+		binding: cedar.NewPolicySet(), demands: cedar.NewPolicySet(), deciding: cedar.NewPolicySet(),
+		governed: map[policy.Action]bool{},
+	}
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".cedar") {
 			return err
@@ -119,7 +127,7 @@ func ruleOf(file string, p *cedar.Policy) (rule, error) {
 			return rule{}, invalid("%s: the annotation @%s is not known; there are @id, @reason and @confirm", r.at(), key)
 		}
 	}
-	return r, nil
+	return r, r.readActions()
 }
 
 // seal orders the rules, refuses an id that two have, and computes the digest.
@@ -147,12 +155,18 @@ func (s *Set) add(r rule, form *intent.PolicyForm) error {
 		return invalid("%s: the policy has no canonical form: %w", r.at(), err)
 	}
 	*form = intent.PolicyForm{ID: r.id, Policy: encoded}
-	into := s.binding
-	if r.approvers > 0 {
-		into = s.demands
-	}
-	into.Add(cedar.PolicyID(r.id), r.policy)
 	s.read.add(r.policy)
+	if r.approvers > 0 {
+		s.demands.Add(cedar.PolicyID(r.id), r.policy)
+		return nil
+	}
+	s.binding.Add(cedar.PolicyID(r.id), r.policy)
+	if r.decides() {
+		s.deciding.Add(cedar.PolicyID(r.id), r.policy)
+	}
+	for _, action := range r.actions {
+		s.governed[action] = true
+	}
 	return nil
 }
 

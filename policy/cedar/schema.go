@@ -26,12 +26,6 @@ const (
 	typeAction    = "Action"
 )
 
-// actions are what policies are asked about. One that they were never asked about would look like
-// a rule, so a policy cannot name it.
-var actions = []types.String{actionExecute}
-
-const actionExecute types.String = "tool.execute"
-
 // hosted is a tool with what policies may read of its payloads.
 type hosted struct {
 	policy.Hosted
@@ -74,7 +68,7 @@ func (s *Set) validators() (map[string]*validate.Validator, error) {
 
 // check checks one rule against every tool that it applies to.
 func (s *Set) check(r rule, validators map[string]*validate.Validator) error {
-	for _, name := range toolsIn(r.policy) {
+	for _, name := range idsIn(r.policy, typeTool) {
 		if _, ok := s.tools[name]; !ok {
 			return invalid("%s: there is no tool %q here", r.at(), name)
 		}
@@ -154,16 +148,24 @@ func schemaFor(payload *field) *ast.Schema {
 		},
 		Actions: ast.Actions{},
 	}
-	for _, action := range actions {
-		out.Actions[action] = ast.Action{AppliesTo: &ast.AppliesTo{
-			Principals: []ast.EntityTypeRef{typePrincipal}, Resources: []ast.EntityTypeRef{typeTool},
-			Context: ast.RecordType{
-				"tenant": required(ast.String()), "service": optional(ast.String()),
-				"risk": required(ast.Decimal()), "now": required(ast.Datetime()),
-				"authentication": required(ast.RecordType{"source": required(ast.String()), "proven": required(ast.Bool())}),
-				"payload":        required(payload.cedarType()),
-			},
+	// An action that policies are never asked about would look like a rule, so there is none.
+	facts := func() ast.RecordType {
+		return ast.RecordType{
+			"tenant": required(ast.String()), "service": optional(ast.String()),
+			"risk": required(ast.Decimal()), "now": required(ast.Datetime()),
+			"authentication": required(authenticationType()), "payload": required(payload.cedarType()),
+		}
+	}
+	appliesTo := func(context ast.RecordType) ast.Action {
+		return ast.Action{AppliesTo: &ast.AppliesTo{
+			Principals: []ast.EntityTypeRef{typePrincipal}, Resources: []ast.EntityTypeRef{typeTool}, Context: context,
 		}}
+	}
+	out.Actions[types.String(policy.ActionExecute)] = appliesTo(facts())
+	deciding := facts()
+	deciding["requester"] = required(requesterType())
+	for _, action := range policy.DecidingActions() {
+		out.Actions[types.String(action)] = appliesTo(deciding)
 	}
 	return out
 }
