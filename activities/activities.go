@@ -28,6 +28,7 @@ type Activities struct {
 	maxPayload, maxResult int
 	confirmWithin         time.Duration
 	breakerFailures       int
+	follow                func(ctx context.Context, inForce string) error
 }
 
 // DefaultMaxResult is the size in bytes up to which an answer is kept whole.
@@ -54,6 +55,9 @@ type Config struct {
 	// BreakerFailures is how many attempts in a row a provider may leave unanswered within a
 	// minute before a hold is set on it. Default: DefaultBreakerFailures. Negative: any number.
 	BreakerFailures int
+	// Follow is called before each decision with the digest of the policies that are in force in
+	// PostgreSQL, empty if none are, so that Policy has them. Nil: Policy does not follow them.
+	Follow func(ctx context.Context, inForce string) error
 }
 
 // New returns the activities of a worker.
@@ -62,6 +66,7 @@ func New(c Config) *Activities {
 		store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger,
 		maxPayload: c.MaxPayload, maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
 		confirmWithin: cmp.Or(c.ConfirmWithin, DefaultConfirmWithin), breakerFailures: cmp.Or(c.BreakerFailures, DefaultBreakerFailures),
+		follow: c.Follow,
 	}
 }
 
@@ -161,7 +166,7 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 	} else {
 		var r Request
 		if r, err = a.requestOf(ctx, row); err == nil {
-			decision, err = a.decide(ctx, tool.Spec, r, row.ReadAt)
+			decision, err = a.decideAgain(ctx, tool.Spec, r, row)
 		}
 	}
 	if err == nil {
@@ -190,7 +195,7 @@ func (a *Activities) decideOpen(ctx context.Context, spec tools.Spec, row outbox
 	if err != nil {
 		return decided{}, err
 	}
-	d, err := a.decide(ctx, spec, r, row.ReadAt)
+	d, err := a.decideAgain(ctx, spec, r, row)
 	if err == nil && d.Code == intent.CodeGateError {
 		err = errors.New("the policy gives no answer, and nothing is sent without one: " + d.Reason)
 	}
@@ -217,9 +222,28 @@ func record(d policy.Decision) (decided, error) {
 	return decided{Decision: d, recorded: canonical}, err
 }
 
-// decide asks the engine; now is the database's time.
-func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request, now time.Time) (decided, error) {
-	decision, err := a.policy.Decide(ctx, policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now})
+// decideAgain asks the engine about a request that has a row, at the time when that was read.
+func (a *Activities) decideAgain(ctx context.Context, spec tools.Spec, r Request, row outbox.Row) (decided, error) {
+	if a.follow != nil {
+		return a.decideNow(ctx, spec, r)
+	}
+	return a.decide(ctx, spec, r, row.ReadAt, "")
+}
+
+// decideNow asks the engine by the database's clock and by the policies in force there.
+func (a *Activities) decideNow(ctx context.Context, spec tools.Spec, r Request) (decided, error) {
+	now, inForce, err := a.store.NowAndPolicies(ctx)
+	if err == nil && a.follow != nil {
+		err = a.follow(ctx, inForce) // the engine's time for an answer is too short to read them
+	}
+	if err != nil {
+		return decided{}, err
+	}
+	return a.decide(ctx, spec, r, now, inForce)
+}
+
+func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request, now time.Time, inForce string) (decided, error) {
+	decision, err := a.policy.Decide(ctx, policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now, InForce: inForce})
 	if err != nil {
 		return decided{}, err
 	}
