@@ -28,6 +28,7 @@ type Activities struct {
 	maxPayload, maxResult int
 	confirmWithin         time.Duration
 	breakerFailures       int
+	follow                func(ctx context.Context, inForce string) error
 }
 
 // DefaultMaxResult is the size in bytes up to which an answer is kept whole.
@@ -54,6 +55,9 @@ type Config struct {
 	// BreakerFailures is how many attempts in a row a provider may leave unanswered within a
 	// minute before a hold is set on it. Default: DefaultBreakerFailures. Negative: any number.
 	BreakerFailures int
+	// Follow is called before each decision with the digest of the policies that are in force in
+	// PostgreSQL, empty if none are, so that Policy has them. Nil: Policy does not follow them.
+	Follow func(ctx context.Context, inForce string) error
 }
 
 // New returns the activities of a worker.
@@ -62,6 +66,7 @@ func New(c Config) *Activities {
 		store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger,
 		maxPayload: c.MaxPayload, maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
 		confirmWithin: cmp.Or(c.ConfirmWithin, DefaultConfirmWithin), breakerFailures: cmp.Or(c.BreakerFailures, DefaultBreakerFailures),
+		follow: c.Follow,
 	}
 }
 
@@ -181,9 +186,15 @@ func (a *Activities) decideAgain(ctx context.Context, tool tools.Registered, row
 	if err != nil {
 		return decided{}, err
 	}
-	d, err := a.decide(ctx, tool.Spec, r, row.ReadAt)
+	f := facts(tool.Spec, r, row.ReadAt)
+	if a.follow != nil {
+		if f, err = a.factsNow(ctx, tool.Spec, r); err != nil {
+			return decided{}, err
+		}
+	}
+	d, err := a.decide(ctx, f)
 	if err == nil && d.Allow {
-		d, err = a.after(ctx, row, tool.Spec, r, d)
+		d, err = a.after(ctx, row, tool.Spec, f, d)
 	}
 	if err == nil && row.Sent() && d.Code == intent.CodeGateError {
 		err = errors.New("the policy gives no answer, and nothing is sent without one: " + d.Reason)
@@ -211,18 +222,29 @@ func record(d policy.Decision) (decided, error) {
 	return decided{Decision: d, recorded: canonical}, err
 }
 
-// decide asks the engine; now is the database's time.
-func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request, now time.Time) (decided, error) {
-	decision, err := a.policy.Decide(ctx, facts(spec, r, now))
+// factsNow are facts by the database's clock and by the policies in force there.
+func (a *Activities) factsNow(ctx context.Context, spec tools.Spec, r Request) (policy.Facts, error) {
+	now, inForce, err := a.store.NowAndPolicies(ctx)
+	if err == nil && a.follow != nil {
+		err = a.follow(ctx, inForce) // the engine's time for an answer is too short to read them
+	}
+	f := facts(spec, r, now)
+	f.InForce = inForce
+	return f, err
+}
+
+// facts are what the request is decided on; now is the database's time.
+func facts(spec tools.Spec, r Request, now time.Time) policy.Facts {
+	return policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now}
+}
+
+// decide asks the engine.
+func (a *Activities) decide(ctx context.Context, f policy.Facts) (decided, error) {
+	decision, err := a.policy.Decide(ctx, f)
 	if err != nil {
 		return decided{}, err
 	}
 	return record(decision)
-}
-
-// facts are what the request is decided on.
-func facts(spec tools.Spec, r Request, now time.Time) policy.Facts {
-	return policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now}
 }
 
 // Persist commits the intent's row with its idempotency key before any effect, or the

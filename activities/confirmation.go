@@ -24,7 +24,7 @@ var expiry = func() []byte {
 
 // after is the decision that was made again on the row: what people confirmed then must be as
 // much as is asked for now, and only those count whom the policy of now lets confirm.
-func (a *Activities) after(ctx context.Context, row outbox.Row, spec tools.Spec, r Request, d decided) (decided, error) {
+func (a *Activities) after(ctx context.Context, row outbox.Row, spec tools.Spec, f policy.Facts, d decided) (decided, error) {
 	people, err := a.confirmations(ctx, row)
 	if err != nil {
 		return decided{}, err
@@ -34,7 +34,7 @@ func (a *Activities) after(ctx context.Context, row outbox.Row, spec tools.Spec,
 		// The guard is not asked again; what it asked for had to be confirmed all the same.
 		asked = asked.GuardAgainst(policy.Duplicate{Of: row.SuspectedDuplicateOf}, intent.ConfirmDuplicates)
 	}
-	now, err := a.policy.Suffice(ctx, asked, facts(spec, r, row.ReadAt), people)
+	now, err := a.policy.Suffice(ctx, asked, f, people)
 	if err != nil || now.Allow == d.Allow {
 		return d, err
 	}

@@ -60,9 +60,9 @@ func authenticationType() ast.RecordType {
 // readActions reads the actions in the policy's head. In a condition they are refused: whether an
 // action is governed must be plain from the heads, for a permit that never applies looks like a
 // rule.
-func (r *rule) readActions() error {
+func (r *rule) readActions() (wrong Faults) {
 	if len(idsIn(r.policy, typeAction)) > 0 {
-		return invalid("%s: the policy %s names an action in a condition; name it in the head", r.at(), r.id)
+		wrong = append(wrong, r.fault("the policy %s names an action in a condition; name it in the head", r.id))
 	}
 	var named []types.EntityUID
 	switch head := (*expast.Policy)(r.policy.AST()).Action.(type) {
@@ -77,9 +77,9 @@ func (r *rule) readActions() error {
 		r.actions = append(r.actions, policy.Action(uid.ID))
 	}
 	if r.approvers > 0 && slices.ContainsFunc(r.actions, func(a policy.Action) bool { return a != policy.ActionExecute }) {
-		return invalid("%s: @confirm asks for people before something is run; it stands before a forbid of %s alone", r.at(), policy.ActionExecute)
+		wrong = append(wrong, r.fault("@confirm asks for people before something is run; it stands before a forbid of %s alone", policy.ActionExecute))
 	}
-	return nil
+	return wrong
 }
 
 // decides reports whether the policy rules who may decide. A forbid whose head names no action

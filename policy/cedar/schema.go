@@ -33,8 +33,20 @@ type hosted struct {
 }
 
 // ForTools checks the policies against these tools and returns them as the policy that rules
-// them. Its errors have code invalid_policy and name file and line.
+// them. Its errors have code invalid_policy and wrap all [Faults].
 func (s *Set) ForTools(list []policy.Hosted) (policy.Policy, error) {
+	bound, err := s.bind(list, false)
+	if err != nil {
+		return nil, err // and not a nil *Set, which is a policy
+	}
+	return bound, nil
+}
+
+// ForSome is ForTools for a worker that hosts these tools of those which the policies rule: a
+// policy may name others.
+func (s *Set) ForSome(list []policy.Hosted) (*Set, error) { return s.bind(list, true) }
+
+func (s *Set) bind(list []policy.Hosted, others bool) (*Set, error) {
 	bound := *s
 	bound.tools = make(map[string]hosted, len(list))
 	for _, t := range list {
@@ -44,10 +56,16 @@ func (s *Set) ForTools(list []policy.Hosted) (policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	var wrong Faults
 	for _, r := range s.rules {
-		if err := bound.check(r, validators); err != nil {
-			return nil, err
+		applies := bound.under((*expast.Policy)(r.policy.AST()).Resource)
+		wrong = append(wrong, bound.unfit(r, applies, validators)...)
+		if !others {
+			wrong = append(wrong, bound.unknown(r, applies)...)
 		}
+	}
+	if err := wrong.asError(); err != nil {
+		return nil, err
 	}
 	return &bound, nil
 }
@@ -66,30 +84,33 @@ func (s *Set) validators() (map[string]*validate.Validator, error) {
 	return out, nil
 }
 
-// check checks one rule against every tool that it applies to.
-func (s *Set) check(r rule, validators map[string]*validate.Validator) error {
+// unfit checks the rule against every tool that it applies to.
+func (s *Set) unfit(r rule, applies []string, validators map[string]*validate.Validator) (wrong Faults) {
+	for _, name := range applies {
+		if err := validators[name].Policy("", (*expast.Policy)(r.policy.AST())); err != nil {
+			wrong = append(wrong, r.fault("the policy %s does not fit the tool %s: %s", r.id, name, strings.ReplaceAll(err.Error(), "\n", "; ")))
+		}
+	}
+	return wrong
+}
+
+// unknown finds what the rule names and no tool is, has or takes.
+func (s *Set) unknown(r rule, applies []string) (wrong Faults) {
 	for _, name := range idsIn(r.policy, typeTool) {
 		if _, ok := s.tools[name]; !ok {
-			return invalid("%s: there is no tool %q here", r.at(), name)
+			wrong = append(wrong, r.fault("there is no tool %q here", name))
 		}
 	}
-	tree := (*expast.Policy)(r.policy.AST())
-	applies := s.under(tree.Resource)
 	if len(applies) == 0 {
-		return invalid("%s: the policy %s applies to no tool that is hosted here; correct its resource", r.at(), r.id)
-	}
-	for _, name := range applies {
-		if err := validators[name].Policy("", tree); err != nil {
-			return invalid("%s: the policy %s does not fit the tool %s: %s", r.at(), r.id, name, strings.ReplaceAll(err.Error(), "\n", "; "))
-		}
+		return append(wrong, r.fault("the policy %s applies to no tool that is hosted here; correct its resource", r.id))
 	}
 	paths, _ := readBy(r.policy)
 	for _, path := range paths {
 		if !slices.ContainsFunc(applies, func(name string) bool { return s.tools[name].payload.has(path) }) {
-			return invalid("%s: the policy %s reads context.payload.%s, which no tool that it applies to takes", r.at(), r.id, strings.Join(path, "."))
+			wrong = append(wrong, r.fault("the policy %s reads context.payload.%s, which no tool that it applies to takes", r.id, strings.Join(path, ".")))
 		}
 	}
-	return nil
+	return wrong
 }
 
 // under returns the names of the tools that a policy's scope names, in order.
