@@ -28,8 +28,14 @@ type WorkerConfig struct {
 	// must host the same tools. In the grammar of names. Default: "writ".
 	TaskQueue string
 	// Policy is the host's rule about who may run what, for example what cedar.Load returns. A
-	// policy.Checked is checked against the tools by NewWorker. Default: policy.AllowRegistered.
+	// policy.Checked is checked against the tools by NewWorker, and the text of a policy.Written is
+	// kept in PostgreSQL. Default: policy.AllowRegistered.
 	Policy policy.Policy
+	// StoredPolicies lets the Cedar policies rule that Client.PutPolicies has put in force, in the
+	// place of Policy. A change counts from the next decision on. While none are in force everything
+	// is refused, and while those in force do not fit the worker's tools every decision is a
+	// gate_error.
+	StoredPolicies bool
 	// Gates are asked before it: who scores a risk, and who answers for the consents and the data
 	// classes that tools declare. Default: none, so that a declared need is refused.
 	Gates policy.Gates
@@ -127,8 +133,15 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 	if err != nil {
 		return nil, err
 	}
+	if cfg.StoredPolicies && cfg.Policy != nil {
+		return nil, intent.Errorf(intent.CodeInvalidConfig, "Policy and StoredPolicies are both set; choose one of them")
+	}
+	var published []tools.Published
+	for _, t := range registry.All() {
+		published = append(published, t.Spec.Publish())
+	}
 	if checked, ok := cfg.Policy.(policy.Checked); ok {
-		if cfg.Policy, err = checked.ForTools(hosted(registry)); err != nil {
+		if cfg.Policy, err = checked.ForTools(hosted(published)); err != nil {
 			return nil, err
 		}
 	}
@@ -136,19 +149,11 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 	if err != nil {
 		return nil, err
 	}
-	return &Worker{connection: conn, cfg: cfg, registry: registry, store: outbox.New(conn.pool), ready: make(chan struct{})}, nil
-}
-
-// hosted is what a policy may know of the tools before they are asked for.
-func hosted(registry *tools.Registry) []policy.Hosted {
-	var list []policy.Hosted
-	for _, t := range registry.All() {
-		list = append(list, policy.Hosted{
-			Name: t.Spec.Name, Category: t.Spec.Category, Provider: t.Spec.Provider, Class: t.Spec.Class(),
-			SideEffectful: t.Spec.SideEffectful, InputSchema: t.Spec.InputSchema, Amount: t.Spec.Stake.Amount,
-		})
+	store := outbox.New(conn.pool)
+	if cfg.StoredPolicies {
+		cfg.Policy = &storedPolicies{store: store, hosted: hosted(published), read: map[string]storedSet{}}
 	}
-	return list
+	return &Worker{connection: conn, cfg: cfg, registry: registry, store: store, ready: make(chan struct{})}, nil
 }
 
 // Identity names the process in claims and in the Temporal UI.
@@ -209,7 +214,10 @@ func (w *Worker) prepare(ctx context.Context) error {
 		if err := w.store.CheckPooler(ctx); err != nil {
 			return err
 		}
-		return w.store.PublishSpecs(ctx, specs)
+		if err := w.store.PublishSpecs(ctx, specs); err != nil {
+			return err
+		}
+		return w.preparePolicies(ctx)
 	}
 	return w.start(ctx, w.cfg.StartWithin, publish, w.registered)
 }
@@ -264,11 +272,15 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 		WorkerStopTimeout:                w.cfg.StopGrace,
 		OnFatalError:                     fatal,
 	})
+	var follow func(context.Context, string) error
+	if stored, ok := w.cfg.Policy.(*storedPolicies); ok {
+		follow = stored.follow
+	}
 	steps := activities.New(activities.Config{
 		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger).With(w.cfg.Gates),
 		TaskQueue: w.cfg.TaskQueue, Worker: w.cfg.Identity, Logger: w.cfg.Logger,
 		MaxPayload: w.cfg.MaxPayload, MaxResult: w.cfg.MaxResult, ConfirmWithin: w.cfg.ConfirmWithin,
-		BreakerFailures: w.cfg.BreakerFailures,
+		BreakerFailures: w.cfg.BreakerFailures, Follow: follow,
 	})
 	poller.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
 	poller.RegisterWorkflowWithOptions(workflows.ToolSchedule, workflow.RegisterOptions{Name: workflows.TypeScheduled})

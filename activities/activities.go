@@ -28,6 +28,7 @@ type Activities struct {
 	maxPayload, maxResult int
 	confirmWithin         time.Duration
 	breakerFailures       int
+	follow                func(ctx context.Context, inForce string) error
 }
 
 // DefaultMaxResult is the size in bytes up to which an answer is kept whole.
@@ -54,6 +55,9 @@ type Config struct {
 	// BreakerFailures is how many attempts in a row a provider may leave unanswered within a
 	// minute before a hold is set on it. Default: DefaultBreakerFailures. Negative: any number.
 	BreakerFailures int
+	// Follow is called before each decision with the digest of the policies that are in force in
+	// PostgreSQL, empty if none are, so that Policy has them. Nil: Policy does not follow them.
+	Follow func(ctx context.Context, inForce string) error
 }
 
 // New returns the activities of a worker.
@@ -62,6 +66,7 @@ func New(c Config) *Activities {
 		store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger,
 		maxPayload: c.MaxPayload, maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
 		confirmWithin: cmp.Or(c.ConfirmWithin, DefaultConfirmWithin), breakerFailures: cmp.Or(c.BreakerFailures, DefaultBreakerFailures),
+		follow: c.Follow,
 	}
 }
 
@@ -150,23 +155,7 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 	if err != nil {
 		return Progress{}, err
 	}
-	var decision decided
-	if row.Sent() {
-		if err := mayNotContinue(tool, row); err != nil {
-			return Progress{}, err
-		}
-		decision, err = a.decideOpen(ctx, tool.Spec, row)
-	} else if tool.Digest != row.SpecDigest {
-		decision, err = record(policy.SpecDiverged())
-	} else {
-		var r Request
-		if r, err = a.requestOf(ctx, row); err == nil {
-			decision, err = a.decide(ctx, tool.Spec, r, row.ReadAt)
-		}
-	}
-	if err == nil {
-		decision, err = decision.after(row)
-	}
+	decision, err := a.decideAgain(ctx, tool, row)
 	if err != nil || decision.Allow {
 		return p, err
 	}
@@ -183,15 +172,31 @@ func mayNotContinue(tool tools.Registered, row outbox.Row) error {
 	return fmt.Errorf("the tool %s behaves otherwise here than the intent's earlier attempts were sent under (class, provider, key window or lookup); start a worker that has it as it was", row.Tool)
 }
 
-// decideOpen asks policy about an intent of which something was sent. A policy that gives no
-// answer is waited for: it has not said no, and an outcome may be open.
-func (a *Activities) decideOpen(ctx context.Context, spec tools.Spec, row outbox.Row) (decided, error) {
+// decideAgain decides on an intent that exists. A policy that gives no answer about one of which
+// something was sent is waited for: it has not said no, and an outcome may be open.
+func (a *Activities) decideAgain(ctx context.Context, tool tools.Registered, row outbox.Row) (decided, error) {
+	if row.Sent() {
+		if err := mayNotContinue(tool, row); err != nil {
+			return decided{}, err
+		}
+	} else if tool.Digest != row.SpecDigest {
+		return record(policy.SpecDiverged())
+	}
 	r, err := a.requestOf(ctx, row)
 	if err != nil {
 		return decided{}, err
 	}
-	d, err := a.decide(ctx, spec, r, row.ReadAt)
-	if err == nil && d.Code == intent.CodeGateError {
+	f := facts(tool.Spec, r, row.ReadAt)
+	if a.follow != nil {
+		if f, err = a.factsNow(ctx, tool.Spec, r); err != nil {
+			return decided{}, err
+		}
+	}
+	d, err := a.decide(ctx, f)
+	if err == nil && d.Allow {
+		d, err = a.after(ctx, row, tool.Spec, f, d)
+	}
+	if err == nil && row.Sent() && d.Code == intent.CodeGateError {
 		err = errors.New("the policy gives no answer, and nothing is sent without one: " + d.Reason)
 	}
 	return d, err
@@ -217,9 +222,25 @@ func record(d policy.Decision) (decided, error) {
 	return decided{Decision: d, recorded: canonical}, err
 }
 
-// decide asks the engine; now is the database's time.
-func (a *Activities) decide(ctx context.Context, spec tools.Spec, r Request, now time.Time) (decided, error) {
-	decision, err := a.policy.Decide(ctx, policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now})
+// factsNow are facts by the database's clock and by the policies in force there.
+func (a *Activities) factsNow(ctx context.Context, spec tools.Spec, r Request) (policy.Facts, error) {
+	now, inForce, err := a.store.NowAndPolicies(ctx)
+	if err == nil && a.follow != nil {
+		err = a.follow(ctx, inForce) // the engine's time for an answer is too short to read them
+	}
+	f := facts(spec, r, now)
+	f.InForce = inForce
+	return f, err
+}
+
+// facts are what the request is decided on; now is the database's time.
+func facts(spec tools.Spec, r Request, now time.Time) policy.Facts {
+	return policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now}
+}
+
+// decide asks the engine.
+func (a *Activities) decide(ctx context.Context, f policy.Facts) (decided, error) {
+	decision, err := a.policy.Decide(ctx, f)
 	if err != nil {
 		return decided{}, err
 	}

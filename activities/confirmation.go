@@ -1,11 +1,13 @@
 package activities
 
 import (
+	"context"
 	"time"
 
 	"writ/intent"
 	"writ/outbox"
 	"writ/policy"
+	"writ/tools"
 )
 
 // DefaultConfirmWithin is how long an intent waits for a person.
@@ -21,13 +23,44 @@ var expiry = func() []byte {
 }()
 
 // after is the decision that was made again on the row: what people confirmed then must be as
-// much as is asked for now.
-func (d decided) after(row outbox.Row) (decided, error) {
-	now := d.Suffices(len(row.Record().Confirmed()))
-	if now.Allow == d.Allow {
-		return d, nil
+// much as is asked for now, and only those count whom the policy of now lets confirm.
+func (a *Activities) after(ctx context.Context, row outbox.Row, spec tools.Spec, f policy.Facts, d decided) (decided, error) {
+	people, err := a.confirmations(ctx, row)
+	if err != nil {
+		return decided{}, err
+	}
+	asked := d.Decision
+	if len(people) > 0 && spec.Duplicates.Action == intent.ConfirmDuplicates {
+		// The guard is not asked again; what it asked for had to be confirmed all the same.
+		asked = asked.GuardAgainst(policy.Duplicate{Of: row.SuspectedDuplicateOf}, intent.ConfirmDuplicates)
+	}
+	now, err := a.policy.Suffice(ctx, asked, f, people)
+	if err != nil || now.Allow == d.Allow {
+		return d, err
 	}
 	return record(now)
+}
+
+// confirmations are those that count for the row, each person's once; none if nobody was waited
+// for.
+func (a *Activities) confirmations(ctx context.Context, row outbox.Row) ([]policy.Confirmation, error) {
+	who := row.Record().Confirmed()
+	if len(who) == 0 {
+		return nil, nil
+	}
+	decisions, err := a.store.Decisions(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]policy.Confirmation, len(who))
+	for i, name := range who {
+		for _, d := range decisions {
+			if d.Kind == intent.Confirm && d.Principal == name {
+				list[i] = policy.Confirmation{By: d.Identity(), At: d.DecidedAt} // the last one is what counts
+			}
+		}
+	}
+	return list, nil
 }
 
 // refuses reports whether the decision, which denies, ends the row as it stands now. The end

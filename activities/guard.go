@@ -15,11 +15,11 @@ import (
 // decideNew decides on a request that has no row yet: policy, and then the tool's duplicate
 // guard. What it saw of other intents may have changed when the row is inserted; see insert.
 func (a *Activities) decideNew(ctx context.Context, spec tools.Spec, r Request) (decided, error) {
-	now, err := a.store.Now(ctx)
+	f, err := a.factsNow(ctx, spec, r)
 	if err != nil {
 		return decided{}, err
 	}
-	d, err := a.decide(ctx, spec, r, now)
+	d, err := a.decide(ctx, f)
 	if err != nil || !d.Allow || !spec.Duplicates.On() || !r.RequestKey.Minted() {
 		return d, err
 	}

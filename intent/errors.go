@@ -117,6 +117,7 @@ const (
 	CodeHoldNotFound      Code = "hold_not_found"
 	CodeInvalidBudget     Code = "invalid_budget"
 	CodeBudgetNotFound    Code = "budget_not_found"
+	CodePoliciesNotFound  Code = "policies_not_found"
 	// CodeNotInDoubt: only the outcome of an intent in doubt can be resolved.
 	CodeNotInDoubt Code = "not_in_doubt"
 	// CodeRetryRefused: trying again could make the effect happen twice.

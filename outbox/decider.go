@@ -25,6 +25,18 @@ func (by Decider) decision(kind intent.DecisionKind) Decision {
 	}
 }
 
+// Identity is who decides, as policies are told.
+func (by Decider) Identity() intent.EffectContext {
+	return intent.EffectContext{
+		Principal: by.Principal, Roles: by.Roles, OnBehalfOf: by.OnBehalfOf, AuthenticationSource: by.AuthenticationSource,
+	}
+}
+
+// Identity is who decided, as policies are told.
+func (d Decision) Identity() intent.EffectContext {
+	return Decider{Principal: d.Principal, Roles: d.Roles, OnBehalfOf: d.OnBehalfOf, AuthenticationSource: d.AuthenticationSource}.Identity()
+}
+
 // mayDecide is the error of somebody who may not let the intent go on, with code
 // self_confirmation: of those who asked for it, who are its principal and all for whom that one
 // acts, none may, neither by themselves nor through somebody who acts for them.

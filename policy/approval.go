@@ -1,7 +1,11 @@
 package policy
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"writ/intent"
 )
@@ -35,11 +39,60 @@ func (d Decision) demand(a *Approval) Decision {
 
 // Suffices turns a decision on what was decided on before into a denial if it asks for more
 // people than have confirmed: a demand that came later is not met by what was asked for then.
-func (d Decision) Suffices(confirmed int) Decision {
-	if d.Quorum() <= confirmed {
+func (d Decision) Suffices(confirmed int) Decision { return d.suffices(tally{count: confirmed}) }
+
+// tally is how many of those who confirmed count, and of the others who they are and why they do
+// not, with the policies that say so.
+type tally struct {
+	count    int
+	others   []string
+	policies []string
+}
+
+func (d Decision) suffices(t tally) Decision {
+	if d.Quorum() <= t.count {
 		return d
 	}
-	d.Reason = fmt.Sprintf("the policy asks by now for %d to confirm it, and %d did; ask with a new key if it is still wanted", d.Quorum(), confirmed)
+	others := ""
+	if len(t.others) > 0 {
+		others = " (" + strings.Join(t.others, "; ") + ")"
+	}
+	d.Reason = fmt.Sprintf("the policy asks by now for %d to confirm it, and %d who may did%s; ask with a new key if it is still wanted", d.Quorum(), t.count, others)
+	d.Policies = slices.Compact(slices.Sorted(slices.Values(slices.Concat(d.Policies, t.policies))))
 	d.Allow, d.Confirm, d.Approvers, d.Code = false, false, 0, intent.CodeConfirmationInsufficient
 	return d
+}
+
+// Confirmation is one that is on record: by whom, and when.
+type Confirmation struct {
+	By intent.EffectContext
+	At time.Time
+}
+
+// Suffice is [Decision.Suffices] of the confirmations that the host's policy permits as things
+// stand, if it is one of [Deciders]; f are the facts that d was decided on. Errors, and a policy
+// that gives no answer, are as with Decide.
+func (e *Engine) Suffice(ctx context.Context, d Decision, f Facts, list []Confirmation) (Decision, error) {
+	rules, ok := e.policy.(Deciders)
+	if !ok || d.Quorum() == 0 {
+		return d.Suffices(len(list)), nil
+	}
+	f.Risk = d.Risk
+	on := &evaluation{Engine: e, facts: f}
+	var t tally
+	for _, c := range list {
+		act := Act{Action: ActionConfirm, By: c.By, On: f}
+		act.On.Now = c.At
+		verdict, denial, err := consult(ctx, on, rules.Name(), func(ctx context.Context) (Verdict, error) { return rules.MayDecide(ctx, act) })
+		switch {
+		case err != nil || denial.Code != "":
+			return denial, err
+		case verdict.Allow:
+			t.count++
+		default:
+			t.others = append(t.others, fmt.Sprintf("%s may not: %s", c.By.Principal, verdict.Reason))
+			t.policies = append(t.policies, verdict.Policies...)
+		}
+	}
+	return d.suffices(t), nil
 }

@@ -26,3 +26,12 @@ type Checked interface {
 	// no tool has.
 	ForTools(hosted []Hosted) (Policy, error)
 }
+
+// Written is a [Policy] with a text. A worker keeps the text in PostgreSQL, so that a decision which
+// names the digest can be explained later.
+type Written interface {
+	Policy
+	Digest() intent.Digest
+	// Files are the texts under the names of their files.
+	Files() map[string]string
+}

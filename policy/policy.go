@@ -17,6 +17,9 @@ type Facts struct {
 	Risk float64
 	// Now is the database's time.
 	Now time.Time
+	// InForce is the digest of the policies that are in force in PostgreSQL at that time; empty if
+	// none are, or if the worker does not follow them.
+	InForce string
 }
 
 // Tool is what a tool's spec says of it.

@@ -56,6 +56,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeHoldNotFound:       statusUsage,
 	intent.CodeInvalidBudget:      statusUsage,
 	intent.CodeBudgetNotFound:     statusUsage,
+	intent.CodePoliciesNotFound:   statusUsage,
 	intent.CodeNoLookup:           statusUsage,
 	intent.CodeInvalidSchedule:    statusUsage,
 	intent.CodeScheduleNotFound:   statusUsage,

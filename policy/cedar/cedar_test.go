@@ -238,8 +238,8 @@ func TestAFolderThatIsNoSetOfPoliciesIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
 		"":                           "has no policy",
-		"permit(principal, action);": "rules.cedar: ",
-		`@id("a") permit(principal, action, resource); @id("a") forbid(principal, action, resource);`: `two policies have the id "a"`,
+		"permit(principal, action);": "rules.cedar:1: parse error",
+		`@id("a") permit(principal, action, resource); @id("a") forbid(principal, action, resource);`: `rules.cedar:1: the policy at rules.cedar:1 has the id "a" too`,
 		`@id("-") permit(principal, action, resource);`:                                               "policy id",
 		`@confrim("2") forbid(principal, action, resource);`:                                          "@confrim is not known",
 		`@confirm("0") forbid(principal, action, resource);`:                                          "number of people",

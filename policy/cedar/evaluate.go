@@ -23,25 +23,25 @@ func (s *Set) Name() string { return "cedar" }
 // greatest @confirm that applies. An error says which policy failed, or what of the payload no
 // policy can read; it repeats no value of the payload.
 func (s *Set) Evaluate(_ context.Context, f policy.Facts) (policy.Verdict, error) {
-	tool, ok := s.tools[f.Tool.Name]
-	if !ok {
-		return policy.Verdict{}, fmt.Errorf("the policies were not checked against the tool %s", f.Tool.Name)
-	}
-	facts, err := s.contextOf(f, tool)
+	tool, facts, err := s.contextOf(f, f.Context)
 	if err != nil {
 		return policy.Verdict{}, err
 	}
-	who := principalEntity(f.Context)
-	request := cedar.Request{
-		Principal: who.UID, Action: cedar.NewEntityUID(typeAction, actionExecute), Resource: uidOf(tool), Context: facts,
-	}
-	entities := cedar.EntityMap{who.UID: who, uidOf(tool): toolEntity(tool)}
+	request, entities := requestOf(policy.ActionExecute, f.Context, tool, facts)
 	allow, why := cedar.Authorize(s.binding, entities, request)
 	_, demands := cedar.Authorize(s.demands, entities, request)
 	if err := failure(slices.Concat(why.Errors, demands.Errors)); err != nil {
 		return policy.Verdict{}, err
 	}
 	return s.verdict(bool(allow), s.matched(why), s.matched(demands)), nil
+}
+
+// requestOf asks whether who may do that with the tool.
+func requestOf(action policy.Action, who intent.EffectContext, tool hosted, facts types.RecordMap) (cedar.Request, cedar.EntityMap) {
+	principal, resource := principalEntity(who), toolEntity(tool)
+	return cedar.Request{
+		Principal: principal.UID, Action: cedar.NewEntityUID(typeAction, types.String(action)), Resource: resource.UID, Context: types.NewRecord(facts),
+	}, cedar.EntityMap{principal.UID: principal, resource.UID: resource}
 }
 
 // verdict puts into words what matched: the permits or the forbids, and the demands for people,
@@ -113,22 +113,23 @@ func failure(list []cedar.DiagnosticError) error {
 	return errors.Join(errs...)
 }
 
-// contextOf is what policies know beside principal and tool. What is not known is left out, and a
-// policy that reads it fails.
-func (s *Set) contextOf(f policy.Facts, tool hosted) (types.Record, error) {
+// contextOf is what policies know beside principal and tool, of whom who is the principal. What is
+// not known is left out, and a policy that reads it fails.
+func (s *Set) contextOf(f policy.Facts, who intent.EffectContext) (hosted, types.RecordMap, error) {
+	tool, ok := s.tools[f.Tool.Name]
+	if !ok {
+		return hosted{}, nil, fmt.Errorf("the policies were not checked against the tool %s", f.Tool.Name)
+	}
 	payload, err := recordOf(f.Payload, tool.payload, s.read.reads)
 	if err != nil {
-		return types.Record{}, err
+		return hosted{}, nil, err
 	}
 	risk, err := riskOf(f.Risk)
 	if err != nil {
-		return types.Record{}, err
+		return hosted{}, nil, err
 	}
 	out := types.RecordMap{
-		"tenant": types.String(f.Context.Tenant), "risk": risk, "payload": payload,
-		"authentication": types.NewRecord(types.RecordMap{
-			"source": types.String(f.Context.AuthenticationSource), "proven": types.Boolean(f.Context.Proven()),
-		}),
+		"tenant": types.String(f.Context.Tenant), "risk": risk, "payload": payload, "authentication": authenticationOf(who),
 	}
 	if f.Context.Service != "" {
 		out["service"] = types.String(f.Context.Service)
@@ -136,7 +137,7 @@ func (s *Set) contextOf(f policy.Facts, tool hosted) (types.Record, error) {
 	if !f.Now.IsZero() {
 		out["now"] = types.NewDatetime(f.Now)
 	}
-	return types.NewRecord(out), nil
+	return tool, out, nil
 }
 
 // riskOf gives the risk as it is written, and one with more than four digits after the point
@@ -151,22 +152,38 @@ func riskOf(risk float64) (types.Decimal, error) {
 	return types.NewDecimal(int64(math.Ceil(risk*10_000)), -4)
 }
 
-// principalEntity is who asks, in its roles and for others.
+// authenticationOf is who vouches for what is said of c.
+func authenticationOf(c intent.EffectContext) types.Record {
+	return types.NewRecord(types.RecordMap{
+		"source": types.String(c.AuthenticationSource), "proven": types.Boolean(c.Proven()),
+	})
+}
+
+// principalEntity is who acts, in its roles and for others.
 func principalEntity(c intent.EffectContext) types.Entity {
-	roles, parents, behalf := []types.Value{}, []types.EntityUID{}, []types.Value{}
+	attributes := actingAs(c)
+	attributes["name"] = types.String(c.Principal)
+	var parents []types.EntityUID
 	for _, role := range c.Roles {
-		roles = append(roles, types.String(role))
 		parents = append(parents, cedar.NewEntityUID(typeRole, types.String(role)))
 	}
+	return types.Entity{UID: principalOf(c.Principal), Parents: types.NewEntityUIDSet(parents...), Attributes: types.NewRecord(attributes)}
+}
+
+func principalOf(name string) types.EntityUID {
+	return cedar.NewEntityUID(typePrincipal, types.String(name))
+}
+
+// actingAs is as what somebody acts, and for whom.
+func actingAs(c intent.EffectContext) types.RecordMap {
+	roles, behalf := []types.Value{}, []types.Value{}
+	for _, role := range c.Roles {
+		roles = append(roles, types.String(role))
+	}
 	for _, name := range c.OnBehalfOf {
-		behalf = append(behalf, cedar.NewEntityUID(typePrincipal, types.String(name)))
+		behalf = append(behalf, principalOf(name))
 	}
-	return types.Entity{
-		UID: cedar.NewEntityUID(typePrincipal, types.String(c.Principal)), Parents: types.NewEntityUIDSet(parents...),
-		Attributes: types.NewRecord(types.RecordMap{
-			"name": types.String(c.Principal), "roles": types.NewSet(roles...), "onBehalfOf": types.NewSet(behalf...),
-		}),
-	}
+	return types.RecordMap{"roles": types.NewSet(roles...), "onBehalfOf": types.NewSet(behalf...)}
 }
 
 func toolEntity(t hosted) types.Entity {

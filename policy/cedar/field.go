@@ -1,6 +1,7 @@
 package cedar
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -30,6 +31,8 @@ type field struct {
 	members  map[string]*field
 	// open says that there may be other members.
 	open bool
+	// secret says that the value is writeOnly, or that it may be: it is not shown.
+	secret bool
 }
 
 // maxFieldDepth bounds how deep a schema is read; what is deeper is unchecked.
@@ -68,7 +71,7 @@ func payloadField(schema json.RawMessage, amount string) *field {
 func fieldOf(schema json.RawMessage, depth int) *field {
 	var s inputSchema
 	if depth > maxFieldDepth || json.Unmarshal(schema, &s) != nil {
-		return &field{}
+		return &field{secret: mayHide(schema, false)}
 	}
 	name, nullable := s.typeName()
 	f := &field{nullable: nullable, optional: nullable}
@@ -94,7 +97,41 @@ func fieldOf(schema json.RawMessage, depth int) *field {
 			f.members[member] = read
 		}
 	}
+	f.secret = mayHide(schema, f.kind == set || f.kind == record)
 	return f
+}
+
+// mayHide reports whether the value, or something in it that is not read by itself, may be
+// writeOnly. What is below properties and items is read by itself if inner says so.
+func mayHide(schema json.RawMessage, inner bool) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(schema, &members) != nil {
+		return false // true, false, or nothing
+	}
+	for name, value := range members {
+		switch name {
+		case "writeOnly":
+			if string(value) == "true" {
+				return true
+			}
+		case "$ref", "$dynamicRef":
+			return true
+		case "$defs", "definitions", "description", "title", "default", "examples":
+		case "properties", "items":
+			if !inner && mentionsHidden(value) {
+				return true
+			}
+		default:
+			if mentionsHidden(value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func mentionsHidden(schema json.RawMessage) bool {
+	return bytes.Contains(schema, []byte(`"writeOnly"`)) || bytes.Contains(schema, []byte(`"$ref"`)) || bytes.Contains(schema, []byte(`"$dynamicRef"`))
 }
 
 // typeName returns the one type that is not null, and whether null is allowed beside it; "" if

@@ -1,7 +1,6 @@
 package cedar
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/cedar-policy/cedar-go"
 
 	"writ/intent"
+	"writ/policy"
 )
 
 // The limits of a set.
@@ -23,18 +23,23 @@ const (
 
 // Set is the policies of a folder. It does not change, and is safe for concurrent use.
 type Set struct {
+	files  map[string]string
 	rules  []rule // ordered by id
 	digest intent.Digest
 	read   readers
 	tools  map[string]hosted // nil until ForTools
-	// binding are the permits and the forbids, and demands the forbids that ask for people.
-	binding, demands *cedar.PolicySet
+	// binding are the permits and the forbids, demands the forbids that ask for people, and
+	// deciding what of binding rules who may decide.
+	binding, demands, deciding *cedar.PolicySet
+	// governed are the deciding actions that some policy's head names.
+	governed map[policy.Action]bool
 }
 
 // rule is one policy.
 type rule struct {
 	id, file string
 	policy   *cedar.Policy
+	actions  []policy.Action // that its head names; none: it names none
 	// approvers is how many people @confirm asks for; 0: it does not.
 	approvers int
 	reason    string // @reason
@@ -43,66 +48,48 @@ type rule struct {
 // at says where the rule stands.
 func (r rule) at() string { return fmt.Sprintf("%s:%d", r.file, r.policy.Position().Line) }
 
+// fault is something that is wrong with the rule.
+func (r rule) fault(format string, args ...any) Fault {
+	return Fault{File: r.file, Line: r.policy.Position().Line, Message: fmt.Sprintf(format, args...)}
+}
+
 // Load reads every file of the folder whose name ends in ".cedar", and of the folders in it. The
 // id of a policy is its @id, else its file and line; no two may be equal. Errors have code
-// invalid_policy and name file and line.
+// invalid_policy; those about what the files say wrap all [Faults].
 func Load(folder fs.FS) (*Set, error) {
-	s := &Set{binding: cedar.NewPolicySet(), demands: cedar.NewPolicySet()}
+	files := map[string]string{}
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".cedar") {
 			return err
 		}
-		return s.readFile(folder, name)
-	})
-	var known *intent.Error
-	switch {
-	case errors.As(err, &known):
-		return nil, err
-	case err != nil:
-		return nil, invalid("the policies cannot be read: %w", err)
-	case len(s.rules) == 0:
-		return nil, invalid("the folder has no policy; nothing would ever be permitted. Write one into a file whose name ends in .cedar")
-	}
-	return s, s.seal()
-}
-
-func (s *Set) readFile(folder fs.FS, name string) error {
-	info, err := fs.Stat(folder, name)
-	if err != nil {
-		return err
-	}
-	if info.Size() > MaxFile {
-		return invalid("%s has more than %d bytes", name, MaxFile)
-	}
-	text, err := fs.ReadFile(folder, name)
-	if err != nil {
-		return err
-	}
-	list, err := cedar.NewPolicyListFromBytes(name, text)
-	if err != nil {
-		return invalid("%s: %w", name, err)
-	}
-	for _, p := range list {
-		r, err := ruleOf(name, p)
+		info, err := fs.Stat(folder, name)
 		if err != nil {
 			return err
 		}
-		s.rules = append(s.rules, r)
+		if info.Size() > MaxFile {
+			return fmt.Errorf("%s has more than %d bytes", name, MaxFile)
+		}
+		text, err := fs.ReadFile(folder, name)
+		files[name] = string(text)
+		return err
+	})
+	if err != nil {
+		return nil, invalid("the policies cannot be read: %w", err)
 	}
-	return nil
+	return FromFiles(files)
 }
 
 // ruleOf reads the annotations. An annotation that nobody knows is refused: a misspelt @confirm
 // would be a plain forbid, and a misspelt @id another policy in every receipt.
-func ruleOf(file string, p *cedar.Policy) (rule, error) {
-	r := rule{file: file, policy: p}
+func ruleOf(file string, p *cedar.Policy) (r rule, wrong Faults) {
+	r = rule{file: file, policy: p}
 	r.id = r.at()
 	for key, value := range p.Annotations() {
 		switch key {
 		case "id":
 			r.id = string(value)
 			if err := intent.CheckName("policy id", r.id); err != nil {
-				return rule{}, invalid("%s: %w", r.at(), err)
+				wrong = append(wrong, r.fault("%v", err))
 			}
 		case "reason":
 			r.reason = string(value)
@@ -112,30 +99,30 @@ func ruleOf(file string, p *cedar.Policy) (rule, error) {
 				people, err = 1, nil
 			}
 			if err != nil || people < 1 || people > MaxApprovers || p.Effect() != cedar.Forbid {
-				return rule{}, invalid(`%s: @confirm("N") stands before a forbid, and N is the number of people, from 1 to %d`, r.at(), MaxApprovers)
+				wrong = append(wrong, r.fault(`@confirm("N") stands before a forbid, and N is the number of people, from 1 to %d`, MaxApprovers))
 			}
 			r.approvers = people
 		default:
-			return rule{}, invalid("%s: the annotation @%s is not known; there are @id, @reason and @confirm", r.at(), key)
+			wrong = append(wrong, r.fault("the annotation @%s is not known; there are @id, @reason and @confirm", key))
 		}
 	}
-	return r, nil
+	return r, append(wrong, r.readActions()...)
 }
 
-// seal orders the rules, refuses an id that two have, and computes the digest.
-func (s *Set) seal() error {
-	slices.SortFunc(s.rules, func(a, b rule) int { return strings.Compare(a.id, b.id) })
+// seal orders the rules, finds ids that two have, and computes the digest.
+func (s *Set) seal() (wrong Faults) {
+	slices.SortStableFunc(s.rules, func(a, b rule) int { return strings.Compare(a.id, b.id) })
 	forms := make([]intent.PolicyForm, len(s.rules))
 	for i, r := range s.rules {
 		if i > 0 && s.rules[i-1].id == r.id {
-			return invalid("%s and %s: two policies have the id %q", s.rules[i-1].at(), r.at(), r.id)
+			wrong = append(wrong, r.fault("the policy at %s has the id %q too", s.rules[i-1].at(), r.id))
 		}
 		if err := s.add(r, &forms[i]); err != nil {
-			return err
+			wrong = append(wrong, r.fault("the policy has no canonical form: %v", err))
 		}
 	}
 	s.digest = intent.PolicyDigest(forms)
-	return nil
+	return wrong
 }
 
 func (s *Set) add(r rule, form *intent.PolicyForm) error {
@@ -144,15 +131,21 @@ func (s *Set) add(r rule, form *intent.PolicyForm) error {
 		encoded, err = intent.Canonicalize(encoded)
 	}
 	if err != nil {
-		return invalid("%s: the policy has no canonical form: %w", r.at(), err)
+		return err
 	}
 	*form = intent.PolicyForm{ID: r.id, Policy: encoded}
-	into := s.binding
-	if r.approvers > 0 {
-		into = s.demands
-	}
-	into.Add(cedar.PolicyID(r.id), r.policy)
 	s.read.add(r.policy)
+	if r.approvers > 0 {
+		s.demands.Add(cedar.PolicyID(r.id), r.policy)
+		return nil
+	}
+	s.binding.Add(cedar.PolicyID(r.id), r.policy)
+	if r.decides() {
+		s.deciding.Add(cedar.PolicyID(r.id), r.policy)
+	}
+	for _, action := range r.actions {
+		s.governed[action] = true
+	}
 	return nil
 }
 

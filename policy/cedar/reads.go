@@ -82,17 +82,17 @@ func isContext(node ast.IsNode) bool {
 	return ok && v.Name == "context"
 }
 
-// toolsIn returns the tools that the policy's conditions name.
-func toolsIn(p *cedar.Policy) (names []string) {
+// idsIn returns the ids of the entities of a type that the policy's conditions name.
+func idsIn(p *cedar.Policy, of types.EntityType) (ids []string) {
 	for _, c := range (*ast.Policy)(p.AST()).Conditions {
 		ast.Inspect(ast.NewNode(c.Body), func(node ast.IsNode) bool {
 			if v, ok := node.(ast.NodeValue); ok {
-				if uid, ok := v.Value.(types.EntityUID); ok && uid.Type == typeTool {
-					names = append(names, string(uid.ID))
+				if uid, ok := v.Value.(types.EntityUID); ok && uid.Type == of {
+					ids = append(ids, string(uid.ID))
 				}
 			}
 			return true
 		})
 	}
-	return names
+	return ids
 }

@@ -26,12 +26,6 @@ const (
 	typeAction    = "Action"
 )
 
-// actions are what policies are asked about. One that they were never asked about would look like
-// a rule, so a policy cannot name it.
-var actions = []types.String{actionExecute}
-
-const actionExecute types.String = "tool.execute"
-
 // hosted is a tool with what policies may read of its payloads.
 type hosted struct {
 	policy.Hosted
@@ -39,8 +33,20 @@ type hosted struct {
 }
 
 // ForTools checks the policies against these tools and returns them as the policy that rules
-// them. Its errors have code invalid_policy and name file and line.
+// them. Its errors have code invalid_policy and wrap all [Faults].
 func (s *Set) ForTools(list []policy.Hosted) (policy.Policy, error) {
+	bound, err := s.bind(list, false)
+	if err != nil {
+		return nil, err // and not a nil *Set, which is a policy
+	}
+	return bound, nil
+}
+
+// ForSome is ForTools for a worker that hosts these tools of those which the policies rule: a
+// policy may name others.
+func (s *Set) ForSome(list []policy.Hosted) (*Set, error) { return s.bind(list, true) }
+
+func (s *Set) bind(list []policy.Hosted, others bool) (*Set, error) {
 	bound := *s
 	bound.tools = make(map[string]hosted, len(list))
 	for _, t := range list {
@@ -50,10 +56,16 @@ func (s *Set) ForTools(list []policy.Hosted) (policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	var wrong Faults
 	for _, r := range s.rules {
-		if err := bound.check(r, validators); err != nil {
-			return nil, err
+		applies := bound.under((*expast.Policy)(r.policy.AST()).Resource)
+		wrong = append(wrong, bound.unfit(r, applies, validators)...)
+		if !others {
+			wrong = append(wrong, bound.unknown(r, applies)...)
 		}
+	}
+	if err := wrong.asError(); err != nil {
+		return nil, err
 	}
 	return &bound, nil
 }
@@ -72,30 +84,33 @@ func (s *Set) validators() (map[string]*validate.Validator, error) {
 	return out, nil
 }
 
-// check checks one rule against every tool that it applies to.
-func (s *Set) check(r rule, validators map[string]*validate.Validator) error {
-	for _, name := range toolsIn(r.policy) {
-		if _, ok := s.tools[name]; !ok {
-			return invalid("%s: there is no tool %q here", r.at(), name)
-		}
-	}
-	tree := (*expast.Policy)(r.policy.AST())
-	applies := s.under(tree.Resource)
-	if len(applies) == 0 {
-		return invalid("%s: the policy %s applies to no tool that is hosted here; correct its resource", r.at(), r.id)
-	}
+// unfit checks the rule against every tool that it applies to.
+func (s *Set) unfit(r rule, applies []string, validators map[string]*validate.Validator) (wrong Faults) {
 	for _, name := range applies {
-		if err := validators[name].Policy("", tree); err != nil {
-			return invalid("%s: the policy %s does not fit the tool %s: %s", r.at(), r.id, name, strings.ReplaceAll(err.Error(), "\n", "; "))
+		if err := validators[name].Policy("", (*expast.Policy)(r.policy.AST())); err != nil {
+			wrong = append(wrong, r.fault("the policy %s does not fit the tool %s: %s", r.id, name, strings.ReplaceAll(err.Error(), "\n", "; ")))
 		}
+	}
+	return wrong
+}
+
+// unknown finds what the rule names and no tool is, has or takes.
+func (s *Set) unknown(r rule, applies []string) (wrong Faults) {
+	for _, name := range idsIn(r.policy, typeTool) {
+		if _, ok := s.tools[name]; !ok {
+			wrong = append(wrong, r.fault("there is no tool %q here", name))
+		}
+	}
+	if len(applies) == 0 {
+		return append(wrong, r.fault("the policy %s applies to no tool that is hosted here; correct its resource", r.id))
 	}
 	paths, _ := readBy(r.policy)
 	for _, path := range paths {
 		if !slices.ContainsFunc(applies, func(name string) bool { return s.tools[name].payload.has(path) }) {
-			return invalid("%s: the policy %s reads context.payload.%s, which no tool that it applies to takes", r.at(), r.id, strings.Join(path, "."))
+			wrong = append(wrong, r.fault("the policy %s reads context.payload.%s, which no tool that it applies to takes", r.id, strings.Join(path, ".")))
 		}
 	}
-	return nil
+	return wrong
 }
 
 // under returns the names of the tools that a policy's scope names, in order.
@@ -154,16 +169,24 @@ func schemaFor(payload *field) *ast.Schema {
 		},
 		Actions: ast.Actions{},
 	}
-	for _, action := range actions {
-		out.Actions[action] = ast.Action{AppliesTo: &ast.AppliesTo{
-			Principals: []ast.EntityTypeRef{typePrincipal}, Resources: []ast.EntityTypeRef{typeTool},
-			Context: ast.RecordType{
-				"tenant": required(ast.String()), "service": optional(ast.String()),
-				"risk": required(ast.Decimal()), "now": required(ast.Datetime()),
-				"authentication": required(ast.RecordType{"source": required(ast.String()), "proven": required(ast.Bool())}),
-				"payload":        required(payload.cedarType()),
-			},
+	// An action that policies are never asked about would look like a rule, so there is none.
+	facts := func() ast.RecordType {
+		return ast.RecordType{
+			"tenant": required(ast.String()), "service": optional(ast.String()),
+			"risk": required(ast.Decimal()), "now": required(ast.Datetime()),
+			"authentication": required(authenticationType()), "payload": required(payload.cedarType()),
+		}
+	}
+	appliesTo := func(context ast.RecordType) ast.Action {
+		return ast.Action{AppliesTo: &ast.AppliesTo{
+			Principals: []ast.EntityTypeRef{typePrincipal}, Resources: []ast.EntityTypeRef{typeTool}, Context: context,
 		}}
+	}
+	out.Actions[types.String(policy.ActionExecute)] = appliesTo(facts())
+	deciding := facts()
+	deciding["requester"] = required(requesterType())
+	for _, action := range policy.DecidingActions() {
+		out.Actions[types.String(action)] = appliesTo(deciding)
 	}
 	return out
 }

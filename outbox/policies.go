@@ -1,0 +1,138 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// SavePolicies keeps the files of a set of policies for ever, texts by their names, in one flushed
+// commit, so that a decision that names the digest can be explained. The digest covers what the
+// policies say, not their comments and layout: of two texts with one digest the first is kept.
+func (s *Store) SavePolicies(ctx context.Context, digest string, files map[string]string) error {
+	return s.within(ctx, beginFlushed, func(tx pgx.Tx) error { return savePolicies(ctx, tx, digest, files) })
+}
+
+func savePolicies(ctx context.Context, tx pgx.Tx, digest string, files map[string]string) error {
+	const statement = `INSERT INTO policy_sets (digest, files, stored_at) VALUES ($1, $2, writ_now()) ON CONFLICT DO NOTHING`
+	var d intent.Digest
+	if err := d.UnmarshalText([]byte(digest)); err != nil {
+		return fmt.Errorf("digest of policies: %w", err)
+	}
+	text, err := json.Marshal(files)
+	if err != nil {
+		return fmt.Errorf("files of policies: %w", err)
+	}
+	_, err = tx.Exec(ctx, statement, d[:], text)
+	return err
+}
+
+// Policies returns the files of the set of policies with the digest, texts by their names; false
+// if no set with it was saved.
+func (s *Store) Policies(ctx context.Context, digest string) (map[string]string, bool, error) {
+	var d intent.Digest
+	if d.UnmarshalText([]byte(digest)) != nil {
+		return nil, false, nil // no set has such a digest
+	}
+	var text []byte
+	err := s.pool.QueryRow(ctx, `SELECT files FROM policy_sets WHERE digest = $1`, d[:]).Scan(&text)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, DatabaseError(err)
+	}
+	var files map[string]string
+	if err := json.Unmarshal(text, &files); err != nil {
+		return nil, false, fmt.Errorf("files of policies %s: %w", digest, err)
+	}
+	return files, true, nil
+}
+
+// PolicyChange is what somebody put in force.
+type PolicyChange struct {
+	// Number counts from 1; the highest is in force.
+	Number int
+	Digest string
+	Decider
+	ChangedAt time.Time
+}
+
+// PutPolicies saves a set of policies, as SavePolicies does, and puts it in force, in one flushed
+// commit. What is in force already stays as it was put. The change is kept for ever.
+func (s *Store) PutPolicies(ctx context.Context, digest string, files map[string]string, by Decider) (PolicyChange, error) {
+	// One after the other, so that the last to commit has the highest number.
+	const lock = `SELECT pg_advisory_xact_lock('policy_changes'::regclass::oid::bigint)`
+	const put = `
+		INSERT INTO policy_changes (number, digest, principal, roles, on_behalf_of, authentication_source, note, changed_at)
+		VALUES ($1, decode($2, 'hex'), $3, coalesce($4::text[], '{}'), coalesce($5::text[], '{}'), $6, $7, writ_now())`
+	var change PolicyChange
+	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, lock); err != nil {
+			return err
+		}
+		list, err := policyChanges(ctx, tx, 1)
+		if err != nil {
+			return err
+		}
+		number := 1
+		if len(list) > 0 {
+			if change = list[0]; change.Digest == digest {
+				return nil
+			}
+			number += change.Number
+		}
+		if err := savePolicies(ctx, tx, digest, files); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, put, number, digest, by.Principal, by.Roles, by.OnBehalfOf, by.AuthenticationSource, by.Note); err != nil {
+			return err
+		}
+		if list, err = policyChanges(ctx, tx, 1); err == nil {
+			change = list[0]
+		}
+		return err
+	})
+	return change, err
+}
+
+// maxPolicyChanges bounds a list of changes.
+const maxPolicyChanges = 1000
+
+// PolicyChanges returns who put which policies in force, newest first, 1,000 at most. The first
+// one is in force.
+func (s *Store) PolicyChanges(ctx context.Context) ([]PolicyChange, error) {
+	list, err := policyChanges(ctx, s.pool, maxPolicyChanges)
+	return list, DatabaseError(err)
+}
+
+func policyChanges(ctx context.Context, q querier, limit int) ([]PolicyChange, error) {
+	const query = `
+		SELECT number, encode(digest, 'hex'), principal, note, nullif(roles, '{}'), nullif(on_behalf_of, '{}'), authentication_source, changed_at
+		FROM policy_changes ORDER BY number DESC LIMIT $1`
+	rows, err := q.Query(ctx, query, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (PolicyChange, error) {
+		var c PolicyChange
+		err := row.Scan(&c.Number, &c.Digest, &c.Principal, &c.Note, &c.Roles, &c.OnBehalfOf, &c.AuthenticationSource, &c.ChangedAt)
+		c.ChangedAt = c.ChangedAt.UTC()
+		return c, err
+	})
+}
+
+// NowAndPolicies returns the database's clock and the digest of the policies in force, which is
+// empty if none are.
+func (s *Store) NowAndPolicies(ctx context.Context) (now time.Time, digest string, err error) {
+	const query = `
+		SELECT writ_now(), coalesce((SELECT encode(digest, 'hex') FROM policy_changes ORDER BY number DESC LIMIT 1), '')`
+	err = s.pool.QueryRow(ctx, query).Scan(&now, &digest)
+	return now.UTC(), digest, DatabaseError(err)
+}

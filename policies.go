@@ -1,0 +1,136 @@
+package writ
+
+import (
+	"context"
+	"time"
+
+	"writ/intent"
+	"writ/outbox"
+	"writ/policy"
+	"writ/policy/cedar"
+	"writ/tools"
+)
+
+// PolicyChange is what somebody put in force.
+type PolicyChange struct {
+	// Number counts the changes from 1.
+	Number int `json:"number"`
+	// Digest is that of the set, as it stands in decisions and receipts.
+	Digest string `json:"digest"`
+	// InForce says that nobody has put another set in force since.
+	InForce   bool   `json:"in_force"`
+	Principal string `json:"principal"`
+	Note      string `json:"note,omitempty"`
+	// AuthenticationSource, Roles and OnBehalfOf are those of the principal.
+	AuthenticationSource string    `json:"authentication_source"`
+	Roles                []string  `json:"roles,omitempty"`
+	OnBehalfOf           []string  `json:"on_behalf_of,omitempty"`
+	ChangedAt            time.Time `json:"changed_at"`
+}
+
+func policyChangeOf(c outbox.PolicyChange, inForce bool) PolicyChange {
+	return PolicyChange{
+		Number: c.Number, Digest: c.Digest, InForce: inForce, Principal: c.Principal, Note: c.Note,
+		AuthenticationSource: c.AuthenticationSource, Roles: c.Roles, OnBehalfOf: c.OnBehalfOf, ChangedAt: c.ChangedAt,
+	}
+}
+
+// PolicySet is the text of a set of policies.
+type PolicySet struct {
+	Digest string `json:"digest"`
+	// Files are the texts under the names of their files.
+	Files map[string]string `json:"files"`
+}
+
+// PutPolicies puts Cedar policies in force: texts under the names of their files, which end in
+// ".cedar". Workers with WorkerConfig.StoredPolicies follow them from their next decision on. To put
+// what is in force already changes nothing. The error has code invalid_policy, and wraps
+// cedar.Faults, if they do not fit the tools that workers have published.
+func (c *Client) PutPolicies(ctx context.Context, files map[string]string, by Decider) (PolicyChange, error) {
+	if err := by.check(); err != nil {
+		return PolicyChange{}, err
+	}
+	set, err := cedar.FromFiles(files)
+	if err != nil {
+		return PolicyChange{}, err
+	}
+	list, err := c.Tools(ctx)
+	if err != nil {
+		return PolicyChange{}, err
+	}
+	if _, err := set.ForTools(Hosted(list)); err != nil {
+		return PolicyChange{}, err
+	}
+	change, err := c.store.PutPolicies(ctx, set.Digest().String(), files, by.recorded())
+	if err != nil {
+		return PolicyChange{}, undecided(ctx, outbox.Row{}, err)
+	}
+	return policyChangeOf(change, true), nil
+}
+
+// PolicyChanges returns who put which policies in force, newest first, 1,000 at most.
+func (c *Client) PolicyChanges(ctx context.Context) ([]PolicyChange, error) {
+	changes, err := c.store.PolicyChanges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]PolicyChange, len(changes))
+	for i, change := range changes {
+		list[i] = policyChangeOf(change, i == 0)
+	}
+	return list, nil
+}
+
+// Policies returns the policies with the digest, which were in force once or that a worker had;
+// an empty digest stands for those in force. The error has code policies_not_found if there are
+// none.
+func (c *Client) Policies(ctx context.Context, digest string) (PolicySet, error) {
+	if digest == "" {
+		var err error
+		if _, digest, err = c.store.NowAndPolicies(ctx); err != nil {
+			return PolicySet{}, err
+		}
+		if digest == "" {
+			return PolicySet{}, intent.Errorf(intent.CodePoliciesNotFound, "no policies are in force; put some with `writ policy put`")
+		}
+	}
+	set, err := readPolicies(ctx, c.store, digest)
+	if err != nil {
+		return PolicySet{}, err
+	}
+	return PolicySet{Digest: digest, Files: set.Files()}, nil
+}
+
+// Hosted is what policies may know of the tools.
+func Hosted(list []Tool) []policy.Hosted {
+	published := make([]tools.Published, len(list))
+	for i, t := range list {
+		published[i] = t.Published
+	}
+	return hosted(published)
+}
+
+// readPolicies reads the set with the digest. What is stored under it and is another set is no set.
+func readPolicies(ctx context.Context, store *outbox.Store, digest string) (*cedar.Set, error) {
+	files, known, err := store.Policies(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		return nil, intent.Errorf(intent.CodePoliciesNotFound, "no policies have the digest %q; `writ policy list` shows those that were put in force", digest)
+	}
+	set, err := cedar.FromFiles(files)
+	if err != nil {
+		return nil, err
+	}
+	if set.Digest().String() != digest {
+		return nil, intent.Errorf(intent.CodeInvalidPolicy, "what is stored as the policies %s has the digest %s: it was changed by hand", digest, set.Digest())
+	}
+	return set, nil
+}
+
+// unfitPolicies reports an error about the policies themselves, which asking again does not mend.
+func unfitPolicies(err error) bool {
+	code := intent.CodeOf(err)
+	return code == intent.CodeInvalidPolicy || code == intent.CodePoliciesNotFound
+}

@@ -1,0 +1,254 @@
+package cedar
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/ast"
+	"github.com/cedar-policy/cedar-go/types"
+	expast "github.com/cedar-policy/cedar-go/x/exp/ast"
+
+	"writ/policy"
+)
+
+// Explanation is how a set comes to its verdict on a request.
+type Explanation struct {
+	PolicyDigest string `json:"policy_digest"`
+	// Allow, Approvers, Reason and Policies are the verdict; Approvers is 0 if nobody has to confirm.
+	Allow     bool     `json:"allow"`
+	Approvers int      `json:"approvers,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	Policies  []string `json:"policies,omitempty"`
+	// Error is why there is no verdict, which denies as gate_error; empty if there is one.
+	Error string `json:"error,omitempty"`
+	// Considered are the policies about the tool: first those that apply, then those that fail, then
+	// the others; each by file and line.
+	Considered []Considered `json:"considered"`
+	// Given are the facts that policies could read, in Cedar's notation, under their names there.
+	// What the input schema marks as writeOnly is hidden.
+	Given map[string]string `json:"given,omitempty"`
+}
+
+// Outcome is what became of one policy.
+type Outcome string
+
+// The outcomes.
+const (
+	Applies      Outcome = "applies"
+	Fails        Outcome = "fails"
+	DoesNotApply Outcome = "does_not_apply"
+)
+
+// Considered is one policy and what became of it.
+type Considered struct {
+	ID   string `json:"id"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	// Effect is permit, forbid or confirm.
+	Effect  string  `json:"effect"`
+	Outcome Outcome `json:"outcome"`
+	// Why is the error, or the first part of the policy that does not hold.
+	Why string `json:"why,omitempty"`
+	// Text is the policy as it is written.
+	Text string `json:"text"`
+}
+
+// Explain evaluates the request as Evaluate does, and each policy about its tool by itself.
+func (s *Set) Explain(ctx context.Context, f policy.Facts) Explanation {
+	e := Explanation{PolicyDigest: s.digest.String()}
+	verdict, err := s.Evaluate(ctx, f)
+	if err != nil {
+		e.Error = err.Error()
+	}
+	e.Allow, e.Reason, e.Policies = verdict.Allow, verdict.Reason, verdict.Policies
+	if verdict.Approval != nil {
+		e.Approvers = verdict.Approval.Approvers
+	}
+	tool, facts, err := s.contextOf(f, f.Context)
+	if err != nil {
+		return e
+	}
+	request, entities := requestOf(policy.ActionExecute, f.Context, tool, facts)
+	q := question{request: request, entities: entities}
+	for _, r := range s.rules {
+		if slices.Contains(s.under((*expast.Policy)(r.policy.AST()).Resource), tool.Name) {
+			e.Considered = append(e.Considered, s.consider(r, q))
+		}
+	}
+	order := []Outcome{Applies, Fails, DoesNotApply}
+	slices.SortStableFunc(e.Considered, func(a, b Considered) int {
+		return cmp.Or(slices.Index(order, a.Outcome)-slices.Index(order, b.Outcome), strings.Compare(a.File, b.File), a.Line-b.Line)
+	})
+	e.Given = q.given(tool)
+	return e
+}
+
+// question is what the policies are asked.
+type question struct {
+	request  cedar.Request
+	entities cedar.EntityMap
+}
+
+// ask asks one policy.
+func (q question) ask(p *cedar.Policy) (applies bool, err error) {
+	single := cedar.NewPolicySet()
+	single.Add("", p)
+	_, why := cedar.Authorize(single, q.entities, q.request)
+	return len(why.Reasons) > 0, failure(why.Errors)
+}
+
+func (s *Set) consider(r rule, q question) Considered {
+	c := Considered{ID: r.id, File: r.file, Line: r.policy.Position().Line, Effect: "forbid", Text: s.textOf(r)}
+	switch {
+	case r.approvers > 0:
+		c.Effect = "confirm"
+	case r.policy.Effect() == cedar.Permit:
+		c.Effect = "permit"
+	}
+	switch applies, err := q.ask(r.policy); {
+	case err != nil:
+		c.Outcome, c.Why = Fails, strings.TrimPrefix(err.Error(), "policy  failed: ")
+	case applies:
+		c.Outcome = Applies
+	default:
+		c.Outcome, c.Why = DoesNotApply, q.whyNot((*expast.Policy)(r.policy.AST()))
+	}
+	return c
+}
+
+// textOf cuts the policy out of its file: up to the next one, without the comments before that.
+func (s *Set) textOf(r rule) string {
+	text := s.files[r.file]
+	end := len(text)
+	for _, other := range s.rules {
+		if at := other.policy.Position().Offset; other.file == r.file && at > r.policy.Position().Offset {
+			end = min(end, at)
+		}
+	}
+	lines := strings.Split(text[r.policy.Position().Offset:end], "\n")
+	for len(lines) > 1 {
+		last := strings.TrimSpace(lines[len(lines)-1])
+		if last != "" && !strings.HasPrefix(last, "//") {
+			break
+		}
+		lines = lines[:len(lines)-1]
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), " \t\r")
+}
+
+// whyNot names the first part of a policy that does not hold: of its head, and then of its
+// conditions, each taken apart at its &&.
+func (q question) whyNot(p *expast.Policy) string {
+	all := expast.Scope{}.All()
+	part := func(change func(*expast.Policy)) *cedar.Policy {
+		one := &expast.Policy{Effect: expast.EffectPermit, Principal: all, Action: all, Resource: all}
+		change(one)
+		return cedar.NewPolicyFromAST((*ast.Policy)(one))
+	}
+	for _, head := range []*cedar.Policy{
+		part(func(one *expast.Policy) { one.Principal = p.Principal }),
+		part(func(one *expast.Policy) { one.Action = p.Action }),
+	} {
+		if holds, err := q.ask(head); err == nil && !holds {
+			return "its head does not fit: " + scopeText(head)
+		}
+	}
+	for _, c := range p.Conditions {
+		for _, conjunct := range conjuncts(c) {
+			one := part(func(one *expast.Policy) { one.Conditions = []expast.ConditionType{conjunct} })
+			if holds, err := q.ask(one); err != nil || !holds {
+				return "this does not hold: " + conditionText(one)
+			}
+		}
+	}
+	return ""
+}
+
+// conjuncts takes a when apart at its &&.
+func conjuncts(c expast.ConditionType) []expast.ConditionType {
+	and, ok := c.Body.(expast.NodeTypeAnd)
+	if c.Condition != expast.ConditionWhen || !ok {
+		return []expast.ConditionType{c}
+	}
+	left, right := c, c
+	left.Body, right.Body = and.Left, and.Right
+	return append(conjuncts(left), conjuncts(right)...)
+}
+
+// scopeText is the one part of the head that the policy has.
+func scopeText(p *cedar.Policy) string {
+	text := string(p.MarshalCedar())
+	for _, part := range strings.Split(strings.NewReplacer("permit (", "", ");", "", "\n", " ").Replace(text), ",") {
+		if part = strings.TrimSpace(part); strings.Contains(part, " ") {
+			return part
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+// conditionText is the one condition that the policy has.
+func conditionText(p *cedar.Policy) string {
+	text := string(p.MarshalCedar())
+	_, condition, _ := strings.Cut(text, "\n")
+	if at := strings.Index(text, "when {"); at >= 0 {
+		condition = text[at:]
+	} else if at := strings.Index(text, "unless {"); at >= 0 {
+		condition = text[at:]
+	}
+	return strings.Join(strings.Fields(strings.TrimSuffix(condition, ";")), " ")
+}
+
+// given puts what policies could read into words.
+func (q question) given(tool hosted) map[string]string {
+	out := map[string]string{"principal": q.request.Principal.String(), "action": q.request.Action.String(), "resource": q.request.Resource.String()}
+	for name, entity := range map[string]types.Entity{"principal": q.entities[q.request.Principal], "resource": q.entities[q.request.Resource]} {
+		for key, value := range entity.Attributes.All() {
+			out[name+"."+string(key)] = string(value.MarshalCedar())
+		}
+	}
+	for key, value := range q.request.Context.All() {
+		if key != "payload" {
+			out["context."+string(key)] = string(value.MarshalCedar())
+			continue
+		}
+		payload, ok := shown(value, tool.payload).(types.Record)
+		if !ok {
+			out["context.payload"] = string(hidden)
+		}
+		for member, value := range payload.All() {
+			out["context.payload."+string(member)] = string(value.MarshalCedar())
+		}
+	}
+	return out
+}
+
+// hidden stands for a value that nobody is shown.
+const hidden types.String = "(writeOnly)"
+
+// shown is the value without what the schema marks as writeOnly.
+func shown(value types.Value, f *field) types.Value {
+	if f == nil {
+		return value
+	}
+	if f.secret {
+		return hidden
+	}
+	switch v := value.(type) {
+	case types.Record:
+		out := types.RecordMap{}
+		for name, member := range v.All() {
+			out[name] = shown(member, f.members[string(name)])
+		}
+		return types.NewRecord(out)
+	case types.Set:
+		var items []types.Value
+		for item := range v.All() {
+			items = append(items, shown(item, f.items))
+		}
+		return types.NewSet(items...)
+	}
+	return value
+}

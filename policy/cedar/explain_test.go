@@ -1,0 +1,129 @@
+package cedar_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"writ/intent"
+	"writ/policy"
+	"writ/policy/cedar"
+)
+
+const explained = `// Who may refund.
+@id("refunds")
+permit(principal in Role::"support", action == Action::"tool.execute", resource == Tool::"payments.refund"); // always
+
+// Much needs two.
+@id("large")
+@confirm("2")
+forbid(principal, action, resource == Tool::"payments.refund")
+when { context.tenant == "acme" && context.payload.amount.greaterThan(decimal("100.0")) };
+@id("unless") forbid(principal, action, resource) unless { context.risk.lessThan(decimal("0.9")) };
+@id("counts")
+forbid(principal, action, resource == Tool::"payments.refund") when { context.payload has count && context.payload.count * 2 > 5 };
+@id("echoes")
+permit(principal, action, resource == Tool::"echo");
+`
+
+func explain(t *testing.T, f policy.Facts) (cedar.Explanation, map[string]cedar.Considered) {
+	t.Helper()
+	e := bind(t, explained).(*cedar.Set).Explain(t.Context(), f)
+	byID := map[string]cedar.Considered{}
+	for _, c := range e.Considered {
+		byID[c.ID] = c
+	}
+	return e, byID
+}
+
+func TestAnExplanationSaysOfEachPolicyWhatBecameOfItAndWhy(t *testing.T) {
+	t.Parallel()
+	f := asked("payments.refund", `{"amount":"100.01","count":1}`)
+	f.Context.Roles = []string{"support"}
+	e, considered := explain(t, f)
+	if !e.Allow || e.Approvers != 2 || !slices.Equal(e.Policies, []string{"large", "refunds"}) || len(e.PolicyDigest) != 64 || e.Error != "" {
+		t.Errorf("%+v", e)
+	}
+	if len(considered) != 4 { // nothing about echo
+		t.Errorf("%+v", e.Considered)
+	}
+	want := cedar.Considered{ID: "large", File: "rules.cedar", Line: 6, Effect: "confirm", Outcome: cedar.Applies, Text: `@id("large")
+@confirm("2")
+forbid(principal, action, resource == Tool::"payments.refund")
+when { context.tenant == "acme" && context.payload.amount.greaterThan(decimal("100.0")) };`}
+	if got := considered["large"]; got != want {
+		t.Errorf("%+v", got)
+	}
+	if text := considered["refunds"].Text; !strings.HasSuffix(text, "; // always") || !strings.HasPrefix(text, `@id("refunds")`) {
+		t.Errorf("%q", text)
+	}
+	if got := considered["unless"]; got.Outcome != cedar.DoesNotApply || got.Why != `this does not hold: unless { context.risk.lessThan(decimal("0.9")) }` {
+		t.Errorf("%+v", got)
+	}
+
+	f = asked("payments.refund", `{"amount":"100","count":9223372036854775807}`)
+	e, considered = explain(t, f)
+	if e.Allow || !strings.Contains(e.Error, "policy counts failed: integer overflow") {
+		t.Errorf("%+v", e)
+	}
+	for id, why := range map[string]string{
+		"refunds": `its head does not fit: principal in Role::"support"`,
+		"large":   `this does not hold: when { context.payload.amount.greaterThan(decimal("100.0")) }`,
+		"counts":  "integer overflow",
+	} {
+		if got := considered[id]; got.Why != why {
+			t.Errorf("%+v; want %q", got, why)
+		}
+	}
+	if considered["counts"].Outcome != cedar.Fails {
+		t.Errorf("%+v", considered["counts"])
+	}
+}
+
+func TestAnExplanationShowsWhatPoliciesWereGivenButNothingThatIsWriteOnly(t *testing.T) {
+	t.Parallel()
+	f := asked("payments.refund", `{"amount":"100.00"}`)
+	f.Context.Roles, f.Context.OnBehalfOf = []string{"support"}, []string{"ada"}
+	e, _ := explain(t, f)
+	for name, value := range map[string]string{
+		"principal": `Principal::"till-7"`, "principal.roles": `["support"]`, "principal.onBehalfOf": `[Principal::"ada"]`,
+		"resource": `Tool::"payments.refund"`, "resource.category": `"payments"`, "context.risk": `decimal("0.29")`,
+		"context.tenant": `"acme"`, "context.payload.amount": `decimal("100.0")`, "context.now": `datetime("2026-12-03T12:00:00.000Z")`,
+	} {
+		if e.Given[name] != value {
+			t.Errorf("%s is %s, want %s", name, e.Given[name], value)
+		}
+	}
+
+	for name, schema := range map[string]string{
+		"a member":    `{"type":"object","properties":{"card":{"type":"object","properties":{"cvc":{"type":"string","writeOnly":true}}}}}`,
+		"an array":    `{"type":"object","properties":{"card":{"type":"array","items":{"type":"string","writeOnly":true}}}}`,
+		"all of it":   `{"type":"object","properties":{"card":{"type":["string","object"],"writeOnly":true}}}`,
+		"a reference": `{"type":"object","properties":{"card":{"$ref":"#/$defs/card"}},"$defs":{"card":{"type":"string","writeOnly":true}}}`,
+		"beside":      `{"type":"object","properties":{"card":{"type":"object"}},"allOf":[{"properties":{"card":{"writeOnly":true}}}]}`,
+		"of any name": `{"type":"object","additionalProperties":{"type":"string","writeOnly":true}}`,
+		"several":     `{"type":"object","properties":{"card":{"anyOf":[{"type":"string","writeOnly":true},{"type":"null"}]}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set, err := cedar.FromFiles(map[string]string{"a.cedar": `permit(principal, action, resource) when { context.payload has card };`})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bound, err := set.ForTools([]policy.Hosted{{Name: "pay", Class: intent.Keyed, InputSchema: json.RawMessage(schema)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			value := map[string]string{"a member": `{"cvc":"4711"}`, "beside": `{"cvc":"4711"}`, "an array": `["4711"]`}[name]
+			if value == "" {
+				value = `"4711"`
+			}
+			e := bound.(*cedar.Set).Explain(t.Context(), asked("pay", `{"card":`+value+`}`))
+			text, err := json.Marshal(e)
+			if err != nil || !e.Allow || strings.Contains(string(text), "4711") || !strings.Contains(string(text), "writeOnly") {
+				t.Errorf("%s, %v", text, err)
+			}
+		})
+	}
+}

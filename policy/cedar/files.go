@@ -1,0 +1,107 @@
+package cedar
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cedar-policy/cedar-go"
+
+	"writ/policy"
+)
+
+// FromFiles reads policies from texts under the names of their files, as [Load] does from a
+// folder. Its errors are those of Load.
+func FromFiles(files map[string]string) (*Set, error) {
+	s := &Set{
+		files: maps.Clone(files), binding: cedar.NewPolicySet(), demands: cedar.NewPolicySet(), deciding: cedar.NewPolicySet(),
+		governed: map[policy.Action]bool{},
+	}
+	var wrong Faults
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		wrong = append(wrong, s.readFile(name, files[name])...)
+	}
+	if len(wrong) == 0 && len(s.rules) == 0 {
+		return nil, invalid("the folder has no policy; nothing would ever be permitted. Write one into a file whose name ends in .cedar")
+	}
+	wrong = append(wrong, s.seal()...)
+	return s, wrong.asError()
+}
+
+// Files returns the texts that the policies were read from, under the names of their files.
+func (s *Set) Files() map[string]string { return maps.Clone(s.files) }
+
+// Fault is something that is wrong with a set of policies.
+type Fault struct {
+	File string `json:"file"`
+	// Line counts from 1; 0 is the file as a whole.
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message"`
+}
+
+// String returns "file:line: message".
+func (f Fault) String() string {
+	if f.Line == 0 {
+		return f.File + ": " + f.Message
+	}
+	return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message)
+}
+
+// Faults are all that is wrong with a set, in the order of files and lines. An error with code
+// invalid_policy wraps them.
+type Faults []Fault
+
+func (list Faults) Error() string {
+	texts := make([]string, len(list))
+	for i, f := range list {
+		texts[i] = f.String()
+	}
+	return strings.Join(texts, "\n")
+}
+
+// asError is nil if there are none.
+func (list Faults) asError() error {
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, func(a, b Fault) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, strings.Compare(a.Message, b.Message))
+	})
+	return invalid("%w", list)
+}
+
+// inInput is where the parser says that a file is wrong: "<input>:line:column".
+var inInput = regexp.MustCompile(`<input>:([0-9]+):[0-9]+`)
+
+// unparsed is the fault of a text that is no Cedar.
+func unparsed(file string, err error) Fault {
+	f := Fault{File: file, Message: strings.TrimPrefix(err.Error(), "parser error: ")}
+	if at := inInput.FindStringSubmatch(f.Message); at != nil {
+		f.Line, _ = strconv.Atoi(at[1])
+		f.Message = inInput.ReplaceAllString(f.Message, "line $1")
+	}
+	return f
+}
+
+func (s *Set) readFile(name, text string) (wrong Faults) {
+	switch {
+	case len(text) > MaxFile:
+		return Faults{{File: name, Message: fmt.Sprintf("it has more than %d bytes", MaxFile)}}
+	case !utf8.ValidString(text):
+		return Faults{{File: name, Message: "it is not UTF-8"}}
+	}
+	list, err := cedar.NewPolicyListFromBytes(name, []byte(text))
+	if err != nil {
+		return Faults{unparsed(name, err)}
+	}
+	for _, p := range list {
+		r, faults := ruleOf(name, p)
+		s.rules, wrong = append(s.rules, r), append(wrong, faults...)
+	}
+	return wrong
+}

@@ -1,0 +1,52 @@
+package cedar_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"writ/intent"
+	"writ/policy/cedar"
+)
+
+func TestASetThatIsReadFromItsTextsIsTheSameSet(t *testing.T) {
+	t.Parallel()
+	set, err := cedar.Load(folder(refunds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]string{"rules.cedar": refunds}; !maps.Equal(set.Files(), want) {
+		t.Errorf("its files are %q", set.Files())
+	}
+	again, err := cedar.FromFiles(set.Files())
+	if err != nil || again.Digest() != set.Digest() || !slices.Equal(again.IDs(), set.IDs()) {
+		t.Errorf("%v, %v", again, err)
+	}
+}
+
+func TestAllThatIsWrongWithASetIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := cedar.FromFiles(map[string]string{
+		"a.cedar": "\n@confrim(\"2\") @id(\"-\")\nforbid(principal, action, resource);",
+		"b.cedar": "permit(principal,\naction);",
+		"c.cedar": "@id(\"twice\") permit(principal, action, resource);\n@id(\"twice\") permit(principal, action, resource);",
+		"d.cedar": "permit(principal, action, resource) when { \"\xff\" == \"\" };",
+		"e.cedar": strings.Repeat(" ", cedar.MaxFile+1),
+		"f.cedar": "permit(principal, action, resource);",
+	})
+	var faults cedar.Faults
+	if !errors.As(err, &faults) || intent.CodeOf(err) != intent.CodeInvalidPolicy {
+		t.Fatalf("%v", err)
+	}
+	want := []string{"a.cedar:2: invalid_name: the policy id", "a.cedar:2: the annotation @confrim", "b.cedar:2: parse error", `c.cedar:2: the policy at c.cedar:1 has the id "twice" too`, "d.cedar: it is not UTF-8", "e.cedar: it has more than"}
+	if len(faults) != len(want) {
+		t.Fatalf("%d faults: %v", len(faults), err)
+	}
+	for i, f := range faults {
+		if !strings.HasPrefix(f.String(), want[i]) {
+			t.Errorf("%s; want %s", f, want[i])
+		}
+	}
+}
