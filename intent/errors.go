@@ -114,6 +114,9 @@ const (
 	CodeHoldNotFound      Code = "hold_not_found"
 	CodeInvalidBudget     Code = "invalid_budget"
 	CodeBudgetNotFound    Code = "budget_not_found"
+	// CodeDelegatedConsent: who acts for a person would grant that one's consent.
+	CodeDelegatedConsent   Code = "delegated_consent"
+	CodeEgressRuleNotFound Code = "egress_rule_not_found"
 	// CodeNotInDoubt: only the outcome of an intent in doubt can be resolved.
 	CodeNotInDoubt Code = "not_in_doubt"
 	// CodeRetryRefused: trying again could make the effect happen twice.

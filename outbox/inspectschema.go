@@ -99,6 +99,8 @@ var privileges = map[string][]string{
 	"budget_changes":   {"SELECT", "INSERT"},
 	"budget_counters":  {"SELECT", "INSERT", "UPDATE"},
 	"budget_charges":   {"SELECT", "INSERT", "UPDATE"},
+	"consents":         {"SELECT", "INSERT"},
+	"egress_rules":     {"SELECT", "INSERT"},
 }
 
 // Denied lists what the role needs and does not have, as "INSERT on intents". Tables that
