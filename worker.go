@@ -37,7 +37,9 @@ type WorkerConfig struct {
 	// gate_error.
 	StoredPolicies bool
 	// Gates are asked before it: who scores a risk, and who answers for the consents and the data
-	// classes that tools declare. Default: none, so that a declared need is refused.
+	// classes that tools declare. Default: nobody scores, and Writ's own gates answer, which go by
+	// what Client.GrantConsent, Client.AllowEgress and their like have recorded in PostgreSQL. With
+	// policy.NoGate nobody answers, and a declared need is refused.
 	Gates policy.Gates
 	// Identity names the process in claims and in the Temporal UI, in the grammar of names.
 	// Default: pid@host.
@@ -172,6 +174,9 @@ func (w *Worker) Ready() <-chan struct{} { return w.ready }
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.close()
 	begun := time.Now()
+	if w.cfg.Gates.Development {
+		w.cfg.Logger.Warn("this worker is in the development profile: what nobody consented to or let leave is run all the same, and each run says so")
+	}
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}
@@ -277,7 +282,7 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 		follow = stored.follow
 	}
 	steps := activities.New(activities.Config{
-		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger).With(w.cfg.Gates),
+		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger).With(activities.WithGates(w.cfg.Gates, w.store)),
 		TaskQueue: w.cfg.TaskQueue, Worker: w.cfg.Identity, Logger: w.cfg.Logger,
 		MaxPayload: w.cfg.MaxPayload, MaxResult: w.cfg.MaxResult, ConfirmWithin: w.cfg.ConfirmWithin,
 		BreakerFailures: w.cfg.BreakerFailures, Follow: follow,

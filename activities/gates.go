@@ -1,6 +1,12 @@
 package activities
 
 import (
+	"context"
+	"fmt"
+	"time"
+
+	"writ/intent"
+	"writ/outbox"
 	"writ/policy"
 	"writ/tools"
 )
@@ -23,4 +29,73 @@ func Hosted(list []tools.Published) []policy.Hosted {
 		}
 	}
 	return out
+}
+
+// WithGates returns g with Writ's own gates, which ask the outbox, in the place of those that are
+// nil. There is no scorer of Writ's own.
+func WithGates(g policy.Gates, store *outbox.Store) policy.Gates {
+	if g.Consent == nil {
+		g.Consent = consentGate{outboxGate{store}}
+	}
+	if g.Egress == nil {
+		g.Egress = egressGate{outboxGate{store}}
+	}
+	return g
+}
+
+// outboxGate is a gate whose failure is that of the outbox.
+type outboxGate struct{ store *outbox.Store }
+
+func (outboxGate) OfOutbox() {}
+
+type consentGate struct{ outboxGate }
+
+func (consentGate) Name() string { return "consents" }
+
+func (g consentGate) Consented(ctx context.Context, f policy.Facts) (policy.Verdict, error) {
+	missing, err := g.store.MissingConsents(ctx, f.Context.Tenant, concerned(f.Context), f.Tool.Consents)
+	if err != nil || len(missing) == 0 {
+		return policy.Verdict{Allow: err == nil}, err
+	}
+	first := missing[0]
+	reason := first.Person + " has not consented to " + first.Purpose
+	if !first.RevokedAt.IsZero() {
+		reason = fmt.Sprintf("the consent of %s to %s was revoked at %s", first.Person, first.Purpose, first.RevokedAt.Format(time.RFC3339))
+	}
+	return policy.Verdict{Unsaid: first.RevokedAt.IsZero(), Reason: reason + more(len(missing))}, nil
+}
+
+// concerned returns whose consent counts: that of all for whom it is asked, and where it is asked
+// for nobody else, of who asks. So nobody gains by naming one more for whom they act; and an agent
+// that leaves out for whom it acts has to have a consent of its own.
+func concerned(c intent.EffectContext) []string {
+	if len(c.OnBehalfOf) > 0 {
+		return c.OnBehalfOf
+	}
+	return []string{c.Principal}
+}
+
+type egressGate struct{ outboxGate }
+
+func (egressGate) Name() string { return "egress-rules" }
+
+func (g egressGate) MayLeave(ctx context.Context, f policy.Facts) (policy.Verdict, error) {
+	missing, err := g.store.MissingEgress(ctx, f.Context.Tenant, f.Tool.Provider, f.Tool.DataClasses)
+	if err != nil || len(missing) == 0 {
+		return policy.Verdict{Allow: err == nil}, err
+	}
+	first := missing[0]
+	reason := "no rule lets "
+	if first.Denied {
+		reason = "a rule does not let "
+	}
+	return policy.Verdict{Unsaid: !first.Denied, Reason: reason + first.DataClass + " go to " + f.Tool.Provider + more(len(missing))}, nil
+}
+
+// more says of how many nothing more is said.
+func more(missing int) string {
+	if missing < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more are missing", missing-1)
 }

@@ -119,6 +119,9 @@ const (
 	CodeBudgetNotFound    Code = "budget_not_found"
 	CodePoliciesNotFound  Code = "policies_not_found"
 	CodePolicyTestFailed  Code = "policy_test_failed"
+	// CodeDelegatedConsent: who acts for a person would grant that one's consent.
+	CodeDelegatedConsent   Code = "delegated_consent"
+	CodeEgressRuleNotFound Code = "egress_rule_not_found"
 	// CodeNotInDoubt: only the outcome of an intent in doubt can be resolved.
 	CodeNotInDoubt Code = "not_in_doubt"
 	// CodeRetryRefused: trying again could make the effect happen twice.

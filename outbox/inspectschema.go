@@ -101,6 +101,8 @@ var privileges = map[string][]string{
 	"budget_charges":   {"SELECT", "INSERT", "UPDATE"},
 	"policy_sets":      {"SELECT", "INSERT"},
 	"policy_changes":   {"SELECT", "INSERT"},
+	"consents":         {"SELECT", "INSERT"},
+	"egress_rules":     {"SELECT", "INSERT"},
 }
 
 // Denied lists what the role needs and does not have, as "INSERT on intents". Tables that

@@ -83,7 +83,7 @@ func (e *Engine) Suffice(ctx context.Context, d Decision, f Facts, list []Confir
 	for _, c := range list {
 		act := Act{Action: ActionConfirm, By: c.By, On: f}
 		act.On.Now = c.At
-		verdict, denial, err := consult(ctx, on, rules.Name(), func(ctx context.Context) (Verdict, error) { return rules.MayDecide(ctx, act) })
+		verdict, denial, err := consult(ctx, on, rules, func(ctx context.Context) (Verdict, error) { return rules.MayDecide(ctx, act) })
 		switch {
 		case err != nil || denial.Code != "":
 			return denial, err

@@ -70,7 +70,7 @@ func (on *evaluation) told(d Decision) Decision {
 		d.Risk = on.facts.Risk
 	}
 	if len(on.passed) > 0 {
-		d.Reason = strings.TrimPrefix(d.Reason+"; ", "; ") + "the development profile let pass that there is no gate for " + strings.Join(on.passed, " and ")
+		d.Reason = strings.TrimPrefix(d.Reason+"; ", "; ") + "the development profile let pass that " + strings.Join(on.passed, " and that ")
 	}
 	return d
 }
@@ -85,7 +85,7 @@ func (on *evaluation) authentication(context.Context) (Decision, error) {
 func (on *evaluation) risk(ctx context.Context) (Decision, error) {
 	on.facts.Risk = max(on.facts.Tool.Risk, on.facts.Context.Risk)
 	if scorer := on.gates.Risk; scorer != nil {
-		score, denial, err := consult(ctx, on, scorer.Name(), func(ctx context.Context) (float64, error) {
+		score, denial, err := consult(ctx, on, scorer, func(ctx context.Context) (float64, error) {
 			score, err := scorer.Score(ctx, on.facts)
 			if err == nil && !intent.IsRisk(score) {
 				err = fmt.Errorf("the score %v is not from 0 to 1", score)
@@ -111,7 +111,7 @@ func (on *evaluation) consent(ctx context.Context) (Decision, error) {
 	}
 	gate := on.gates.Consent
 	return on.need(ctx, need{
-		what: "consent to " + strings.Join(on.facts.Tool.Consents, ", "), gate: gate.Name(), absent: isNone(gate), ask: gate.Consented,
+		what: "consent to " + strings.Join(on.facts.Tool.Consents, ", "), gate: gate, ask: gate.Consented,
 		missing: intent.CodeConsentGateMissing, denied: intent.CodeConsentRequired,
 	})
 }
@@ -122,43 +122,52 @@ func (on *evaluation) egress(ctx context.Context) (Decision, error) {
 	}
 	gate := on.gates.Egress
 	return on.need(ctx, need{
-		what: "egress of " + strings.Join(on.facts.Tool.DataClasses, ", ") + " to " + on.facts.Tool.Provider, gate: gate.Name(), absent: isNone(gate), ask: gate.MayLeave,
+		what: "egress of " + strings.Join(on.facts.Tool.DataClasses, ", ") + " to " + on.facts.Tool.Provider, gate: gate, ask: gate.MayLeave,
 		missing: intent.CodeEgressGateMissing, denied: intent.CodeEgressDenied,
 	})
 }
 
+// named is a gate or a policy.
+type named interface{ Name() string }
+
 // need is something that a tool declares and a gate answers for.
 type need struct {
-	what, gate string
-	absent     bool
-	ask        func(context.Context, Facts) (Verdict, error)
+	what string
+	gate named
+	ask  func(context.Context, Facts) (Verdict, error)
 	// missing is the code of the denial without a gate, and denied that of the gate's.
 	missing, denied intent.Code
 }
 
 func (on *evaluation) need(ctx context.Context, n need) (Decision, error) {
-	switch {
-	case n.absent && on.gates.Development:
-		on.log.Warn("the development profile lets a request pass that there is no gate for", "need", n.what, "tool", on.facts.Tool.Name)
-		on.passed = append(on.passed, n.what)
-		return Decision{}, nil
-	case n.absent:
+	if isNone(n.gate) {
+		if on.lets("there is no gate for " + n.what) {
+			return Decision{}, nil
+		}
 		return Decision{Policy: builtIn, Code: n.missing, Reason: "the tool needs " + n.what + ", and this worker has no gate to ask about it"}, nil
 	}
 	verdict, denial, err := consult(ctx, on, n.gate, func(ctx context.Context) (Verdict, error) { return n.ask(ctx, on.facts) })
-	if err != nil || denial.Code != "" || verdict.Allow {
+	if err != nil || denial.Code != "" || verdict.Allow || verdict.Unsaid && on.lets("nobody has said anything of "+n.what) {
 		return denial, err
 	}
-	return Decision{Policy: n.gate, Code: n.denied, Reason: cmp.Or(verdict.Reason, "there is no "+n.what)}, nil
+	return Decision{Policy: n.gate.Name(), Code: n.denied, Reason: cmp.Or(verdict.Reason, "there is no "+n.what)}, nil
+}
+
+// lets reports whether the development profile lets something pass, and says so if it does.
+func (on *evaluation) lets(pass string) bool {
+	if on.gates.Development {
+		on.log.Warn("the development profile lets a request pass that would be denied", "because", pass, "tool", on.facts.Tool.Name)
+		on.passed = append(on.passed, pass)
+	}
+	return on.gates.Development
 }
 
 func (on *evaluation) hostPolicy(ctx context.Context) (Decision, error) {
-	name := on.policy.Name()
-	verdict, denial, err := consult(ctx, on, name, func(ctx context.Context) (Verdict, error) { return on.policy.Evaluate(ctx, on.facts) })
+	verdict, denial, err := consult(ctx, on, on.policy, func(ctx context.Context) (Verdict, error) { return on.policy.Evaluate(ctx, on.facts) })
 	if err != nil || denial.Code != "" {
 		return denial, err
 	}
-	d := Decision{Allow: verdict.Allow, Policy: name, Reason: verdict.Reason, Policies: verdict.Policies, PolicyDigest: verdict.Digest}
+	d := Decision{Allow: verdict.Allow, Policy: on.policy.Name(), Reason: verdict.Reason, Policies: verdict.Policies, PolicyDigest: verdict.Digest}
 	if !d.Allow {
 		d.Code = intent.CodePolicyDenied
 		return d, nil
@@ -168,17 +177,20 @@ func (on *evaluation) hostPolicy(ctx context.Context) (Decision, error) {
 
 // consult asks a gate or a policy. The denial is not the zero Decision if it gave no answer; the
 // error says that nothing was decided.
-func consult[T any](ctx context.Context, on *evaluation, name string, question func(context.Context) (T, error)) (T, Decision, error) {
+func consult[T any](ctx context.Context, on *evaluation, whom named, question func(context.Context) (T, error)) (T, Decision, error) {
 	limited, cancel := context.WithTimeout(ctx, on.timeout)
 	defer cancel()
 	answer, err := ask(limited, question)
-	switch {
-	case err == nil:
+	if err == nil {
 		return answer, Decision{}, nil
+	}
+	name := whom.Name()
+	_, asksOutbox := whom.(ofOutbox)
+	switch {
 	case ctx.Err() != nil:
 		// The worker is stopping: that must not become a lasting denial.
 		return answer, Decision{}, fmt.Errorf("policy %s: %w", name, ctx.Err())
-	case limited.Err() == nil && intent.CodeOf(err) == intent.CodeDatabaseUnavailable:
+	case asksOutbox, limited.Err() == nil && intent.CodeOf(err) == intent.CodeDatabaseUnavailable:
 		// What the gate asks is the outbox, without which nothing can be recorded either.
 		return answer, Decision{}, fmt.Errorf("policy %s: %w", name, err)
 	}

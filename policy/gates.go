@@ -40,14 +40,20 @@ type EgressGate interface {
 type Gates struct {
 	// Risk scores requests. nil: the tool's and the caller's word stand.
 	Risk RiskScorer
-	// Consent and Egress are asked about what a tool declares. nil, as [NoGate]: there is none,
-	// and a declared need is denied.
+	// Consent and Egress are asked about what a tool declares. [NoGate]: there is none, and a
+	// declared need is denied. nil: of a worker, the one that goes by what the outbox has recorded;
+	// of an engine by itself, none.
 	Consent ConsentGate
 	Egress  EgressGate
-	// Development lets a declared need pass whose gate is missing, and says so each time, in the
-	// log and in the decision.
+	// Development lets a declared need pass for which there is no gate, or of which nobody has said
+	// anything (Verdict.Unsaid), and says so each time, in the log and in the decision. Any other no
+	// stands.
 	Development bool
 }
+
+// ofOutbox is a gate that asks the outbox, whose method has no other use. Where it gives no answer,
+// nothing is decided: the denial could not be recorded there either.
+type ofOutbox interface{ OfOutbox() }
 
 func (g Gates) withDefaults() Gates {
 	if g.Consent == nil {

@@ -28,6 +28,8 @@ func Order() []Rule {
 		{Code: intent.CodeEgressGateMissing, Recorded: true},
 		{Code: intent.CodeEgressDenied, Recorded: true},
 		{Code: intent.CodePolicyDenied, Recorded: true},
+		{Code: intent.CodeBudgetUncountable, Recorded: true},
+		{Code: intent.CodeBudgetExceeded, Recorded: true},
 		{Code: intent.CodeDuplicateSuspected, Recorded: true},
 		{Code: intent.CodeConfirmationRequired, Recorded: true, Confirming: true},
 		{Code: intent.CodeConfirmationExpired, Recorded: true},

@@ -38,6 +38,9 @@ type Tool struct {
 // Verdict is the answer of a host's policy, or of a gate.
 type Verdict struct {
 	Allow bool
+	// Unsaid says of a gate's no that nobody has said anything: the development profile lets it
+	// pass. Only without Allow.
+	Unsaid bool
 	// Reason is one sentence for the person who reads the decision. It must not repeat
 	// secret values of the payload.
 	Reason string

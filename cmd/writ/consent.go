@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+)
+
+func newConsentCommand(p *program) *cobra.Command {
+	cmd := group("consent", "Record who consents to what", newConsentSetCommand(p, true), newConsentSetCommand(p, false), newConsentListCommand(p))
+	cmd.Long = `Records to which purposes a person consents. A tool that declares a purpose runs only for persons
+who consent to it: for all on whose behalf it is asked, and where it is asked on nobody's, for who asks.`
+	cmd.Example = `  writ consent grant marketing --person ada --tenant acme --note "signed on 2 March"
+  writ consent list --person ada`
+	return cmd
+}
+
+func newConsentSetCommand(p *program, granted bool) *cobra.Command {
+	on := writ.ConsentSubject{}
+	var by decisionFlags
+	cmd := &cobra.Command{
+		Use:   "grant PURPOSE",
+		Short: "Record that a person consents",
+		Long: `Records that a person consents to a purpose, until that is revoked. Who acts for the person may not
+grant it (delegated_consent). Who said so, when and why is kept.`,
+		Example: `  writ consent grant marketing --person ada --tenant acme --note "signed on 2 March"`,
+		Args:    one("PURPOSE"),
+	}
+	record, who := (*writ.Client).GrantConsent, "who says that the person consents"
+	if !granted {
+		cmd.Use, cmd.Short = "revoke PURPOSE", "Record that a person does not consent, or no longer"
+		cmd.Long = `Records that a person does not consent to a purpose, or no longer. What waits and was not sent
+is refused with a receipt when it would be; what is being sent is not interrupted: see writ hold set.
+Who said so, when and why is kept.`
+		cmd.Example = `  writ consent revoke marketing --person ada --tenant acme --note "by mail"`
+		record, who = (*writ.Client).RevokeConsent, "who says that the person does not consent"
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		on.Purpose = args[0]
+		return said(cmd, p, by, record, on, writeConsents)
+	}
+	cmd.Flags().StringVar(&on.Person, "person", "", "`name` of the person whom it concerns; required")
+	cmd.Flags().StringVar(&on.Tenant, "tenant", writ.DefaultTenant, "`name` of the tenant")
+	by.register(cmd, who)
+	by.registerStanding(cmd, who)
+	return cmd
+}
+
+// said records what somebody says and shows it.
+func said[On, Said any](cmd *cobra.Command, p *program, by decisionFlags,
+	record func(*writ.Client, context.Context, On, writ.Decider) (Said, error), on On, write func(io.Writer, []Said),
+) error {
+	decider, err := by.decider(cmd)
+	if err != nil {
+		return err
+	}
+	client, err := p.dial(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	s, err := record(client, cmd.Context(), on, decider)
+	if err != nil {
+		return err
+	}
+	return p.print(s, func(w io.Writer) { write(w, []Said{s}) })
+}
+
+// listSaid shows what was said.
+func listSaid[Of, Said any](cmd *cobra.Command, p *program,
+	list func(*writ.Client, context.Context, Of, bool) ([]Said, error), of Of, all bool, write func(io.Writer, []Said),
+) error {
+	if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
+		return err
+	}
+	client, err := p.dial(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	found, err := list(client, cmd.Context(), of, all)
+	if err != nil {
+		return err
+	}
+	if len(found) == mostSaid {
+		fmt.Fprintf(p.stderr, "writ: only the first %d are shown; narrow the list\n", mostSaid)
+	}
+	return p.print(found, func(w io.Writer) { write(w, found) })
+}
+
+// mostSaid is how many the client returns at most.
+const mostSaid = 1000
+
+func newConsentListCommand(p *program) *cobra.Command {
+	var of writ.ConsentSubject
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List who consents to what, and who does not",
+		Long: `Lists what was said last of each tenant, person and purpose, with --all everything that was ever said,
+the newest first. There are 1,000 at most.`,
+		Example: `  writ consent list --tenant acme --purpose marketing
+  writ consent list --person ada --all -o json`,
+		Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return listSaid(cmd, p, (*writ.Client).Consents, of, all, writeConsents)
+		},
+	}
+	cmd.Flags().StringVar(&of.Tenant, "tenant", "", "only those of the tenant of this `name`")
+	cmd.Flags().StringVar(&of.Person, "person", "", "only those of the person of this `name`")
+	cmd.Flags().StringVar(&of.Purpose, "purpose", "", "only those to the purpose of this `name`")
+	cmd.Flags().BoolVar(&all, "all", false, "also what counts no more")
+	return cmd
+}
+
+func writeConsents(w io.Writer, list []writ.Consent) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "no consents")
+		return
+	}
+	rows := [][]string{{"TENANT", "PERSON", "PURPOSE", "CONSENT", "SAID"}}
+	for _, c := range list {
+		consent := "granted"
+		if !c.Granted {
+			consent = "revoked"
+		}
+		rows = append(rows, []string{c.Tenant, c.Person, c.Purpose, consent, statementText(c.Statement)})
+	}
+	writeTable(w, rows)
+}
+
+func statementText(s writ.Statement) string {
+	who := s.Principal
+	if len(s.OnBehalfOf) > 0 {
+		who += " for " + strings.Join(s.OnBehalfOf, ", for ")
+	}
+	return decisionText(who, s.Note, s.ChangedAt)
+}
