@@ -24,7 +24,7 @@ func TestAnIntentIsReadAsItWasProposed(t *testing.T) {
 		ID: p.ID(), Tenant: p.Tenant, RequestKey: p.RequestKey, Principal: p.Principal, Tool: p.Tool, TaskQueue: p.TaskQueue,
 		State: intent.Recorded, Version: 1, Generation: 1, IdempotencyKey: p.IdempotencyKey, EffectContext: p.EffectContext,
 		Decision: p.Decision, Salt: p.Salt, Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Commitment: p.Commitment,
-		Rules: p.Rules, Traceparent: p.Traceparent, CreatedAt: noon, DueAt: noon.Add(15 * time.Second), ReadAt: noon,
+		Rules: p.Rules, Traceparent: p.Traceparent, CreatedAt: noon, DueAt: noon.Add(15 * time.Second), Approvers: 1, ReadAt: noon,
 	}
 	if !reflect.DeepEqual(row, want) {
 		t.Errorf("inserted %+v\nwant %+v", row, want)

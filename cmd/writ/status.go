@@ -78,6 +78,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeConfirmationInsufficient: statusRefused,
 	intent.CodeSelfConfirmation:         statusRefused,
 	intent.CodeRecordsExist:             statusRefused,
+	intent.CodeIntentAltered:            statusRefused,
 	intent.CodeRetryRefused:             statusRefused,
 	intent.CodeDropped:                  statusRefused,
 	intent.CodeTransactionUnusable:      statusRefused,
