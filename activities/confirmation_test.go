@@ -133,3 +133,20 @@ func TestAReadThatPeopleHaveToConfirmIsNotAnsweredBefore(t *testing.T) {
 		t.Errorf("%+v after %v, %d calls", p, steps, len(world.asked()))
 	}
 }
+
+func TestAnIntentThatSomebodyChangedByHandAfterItWasConfirmedIsRefusedWithAReceipt(t *testing.T) {
+	t.Parallel()
+	b, in, world := confirmed(t, wants(2))
+	b.exec(t, `ALTER TABLE intents DISABLE TRIGGER ALL`)
+	b.exec(t, `UPDATE intents SET payload = '{"amount":"9999.00"}'`)
+	b.exec(t, `ALTER TABLE intents ENABLE TRIGGER ALL`)
+	if p, steps := b.drive(t, activities.Input{IntentID: in.IntentID}); p.State != intent.Refused {
+		t.Errorf("%+v after %v", p, steps)
+	}
+	if r := b.receipt(t, in); !strings.Contains(string(r.Decision), string(intent.CodeIntentAltered)) || len(r.Decisions) != 2 || len(r.Attempts) != 0 {
+		t.Errorf("%+v", r)
+	}
+	if len(world.asked()) != 0 {
+		t.Errorf("the provider was called %d times", len(world.asked()))
+	}
+}

@@ -51,6 +51,9 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 	if claim.Diverged {
 		return diverged(tool, row)
 	}
+	if claim.Altered {
+		return stopped(row, policy.IntentAltered())
+	}
 	if claim.Running {
 		return InvokeOutput{Progress: whileRunning(row)}, nil
 	}
@@ -109,9 +112,14 @@ func diverged(tool tools.Registered, row outbox.Row) (InvokeOutput, error) {
 	if row.Sent() {
 		return InvokeOutput{}, mayNotContinue(tool, row)
 	}
-	decision, err := record(policy.SpecDiverged())
+	return stopped(row, policy.SpecDiverged())
+}
+
+// stopped hands a denial on that the claim has found, to be committed.
+func stopped(row outbox.Row, denial policy.Decision) (InvokeOutput, error) {
+	decision, err := record(denial)
 	p := progressOf(row)
-	p.Step, p.Decision = intent.Step{Kind: StepPersist, Reason: string(intent.CodeSpecDiverged)}, decision.recorded
+	p.Step, p.Decision = intent.Step{Kind: StepPersist, Reason: string(denial.Code)}, decision.recorded
 	return InvokeOutput{Progress: p}, err
 }
 

@@ -99,6 +99,8 @@ const (
 	CodeAlreadyConfirmed Code = "already_confirmed"
 	// CodeCommitmentChanged: what was shown is not what would run.
 	CodeCommitmentChanged Code = "commitment_changed"
+	// CodeIntentAltered: the row is not what its commitment is over.
+	CodeIntentAltered Code = "intent_altered"
 	// CodeConfirmationInsufficient: the policy asks for more people than have confirmed.
 	CodeConfirmationInsufficient Code = "confirmation_insufficient"
 	// CodeNotAwaiting: a decision came for an intent that does not wait for one.

@@ -173,8 +173,11 @@ func TestNothingIsSentBeforeAPersonHasConfirmedWhatWaitsForOne(t *testing.T) {
 		if len(l.Attempts) > 0 || l.restored {
 			return // its confirmation may be lost
 		}
-		if l.Cancelled() {
-			return // while commits might be lost, which kept it from ending
+		if l.Cancelled() { // while commits might be lost, which kept it from ending until now
+			if step.Kind != intent.Settle || step.To != intent.Cancelled {
+				t.Fatalf("cancelled while commits might be lost: %s", told(step))
+			}
+			return
 		}
 		if ends := step.Kind == intent.Settle && step.To == intent.Refused; ends != expired || !ends && step.Kind != intent.Stop {
 			t.Fatalf("at %s, to be confirmed by %s: %s", moment(l.now), moment(l.ConfirmBy), told(step))

@@ -43,6 +43,9 @@ type Claim struct {
 	// Diverged says that it was not granted because the tool behaves otherwise than the
 	// intent was authorized, or than its earlier attempts were sent, under.
 	Diverged bool
+	// Altered says that it was not granted because the row, or its payload, is not what its
+	// commitment is over. Only a hand at the database can have changed it.
+	Altered bool
 	// Running says that it was not granted because the transaction of the newest attempt still
 	// holds the row's lock. Only of transactional intents.
 	Running bool
@@ -69,9 +72,18 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 		if mine, ok := row.attemptWith(req.Token); ok {
 			// My earlier COMMIT was granted and only its answer was lost.
 			claim.Granted, claim.Attempt = true, mine
+			claim.Payload, err = payload(ctx, tx, req.ID)
 		} else if !row.Admits(req.SpecDigest, req.Rules) {
 			claim.Diverged = true
 		} else if step := row.Next(); row.Version == req.Version && step.Kind == intent.Invoke {
+			body, same, err := readAsAuthorized(ctx, tx, row)
+			if err != nil {
+				return err
+			}
+			if !same {
+				claim.Altered = true
+				return nil
+			}
 			if err := grantPastHolds(ctx, tx, row, step.Attempt, req); err != nil {
 				return err
 			}
@@ -79,10 +91,9 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 				return err
 			}
 			// What was granted is found by its token: no row of mine, no permission.
-			claim.Attempt, claim.Granted = claim.Row.attemptWith(req.Token)
-		}
-		if claim.Granted {
-			claim.Payload, err = payload(ctx, tx, req.ID)
+			if claim.Attempt, claim.Granted = claim.Row.attemptWith(req.Token); claim.Granted {
+				claim.Payload = body
+			}
 		}
 		return err
 	})

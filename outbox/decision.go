@@ -83,7 +83,7 @@ func (s *Store) Confirm(ctx context.Context, id intent.ID, by Decider) (Row, err
 // begin with the one that they were shown.
 //
 // The errors that are answers are self_confirmation for the principal that asked for the intent,
-// already_confirmed for one of several who confirmed before, commitment_changed,
+// already_confirmed for one of several who confirmed before, commitment_changed, intent_altered,
 // confirmation_expired, and not_awaiting_confirmation, which says who decided before.
 func (s *Store) ConfirmShown(ctx context.Context, id intent.ID, shown intent.DigestPrefix, by Decider) (Row, error) {
 	var row Row
@@ -96,6 +96,9 @@ func (s *Store) ConfirmShown(ctx context.Context, id intent.ID, shown intent.Dig
 				"intent %s has commitment %s and not %s, so what was shown is not what would run; look again with `writ intent get %s`", id, intent.Short(row.Commitment), shown, id)
 		}
 		if err := mayDecide(row, by); err != nil {
+			return err
+		}
+		if err := notAltered(ctx, tx, row); err != nil {
 			return err
 		}
 		if err := confirmedBefore(ctx, tx, row, by); err != nil {

@@ -16,7 +16,13 @@ import (
 func (b bundle) awaiting(t *testing.T) outbox.Row {
 	t.Helper()
 	b.setClock(t, noon)
-	p := propose("order-4711", keyed())
+	return b.insertAwaiting(t, "order-4711")
+}
+
+// insertAwaiting inserts one that waits a day from now.
+func (b bundle) insertAwaiting(t *testing.T, key string) outbox.Row {
+	t.Helper()
+	p := propose(key, keyed())
 	p.ConfirmWithin = 24 * time.Hour
 	return b.insert(t, p)
 }

@@ -24,8 +24,11 @@ func (b bundle) spent(t *testing.T) outbox.Row {
 }
 
 func renewal(row outbox.Row) outbox.Renewal {
-	return outbox.Renewal{ID: row.ID, Version: row.Version, Commitment: intent.Digest{9},
-		Key: intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, row.Generation+1)}
+	generation := row.Generation + 1
+	key := intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, generation)
+	return outbox.Renewal{ID: row.ID, Version: row.Version, Key: key, Commitment: intent.Commitment(intent.Authorized{
+		Fingerprint: row.Fingerprint, SpecDigest: row.SpecDigest, Context: row.EffectContext, Decision: row.Decision, Key: key, Generation: generation,
+	})}
 }
 
 func TestTheKeyOfANewGenerationIsOnDiskBeforeItsFirstClaim(t *testing.T) {
@@ -44,7 +47,7 @@ func TestTheKeyOfANewGenerationIsOnDiskBeforeItsFirstClaim(t *testing.T) {
 		t.Errorf("%+v", count)
 	}
 	if renewed.Generation != 2 || renewed.State != intent.Recorded || !renewed.FirstSentAt.IsZero() || renewed.DueAt.IsZero() ||
-		renewed.IdempotencyKey != renewal(row).Key || renewed.Commitment != (intent.Digest{9}) {
+		renewed.IdempotencyKey != renewal(row).Key || renewed.Commitment != renewal(row).Commitment {
 		t.Errorf("%+v", renewed)
 	}
 	again, err := b.Renew(t.Context(), renewal(row))

@@ -46,3 +46,9 @@ func SpecDiverged() Decision {
 	return Decision{Policy: builtIn, Code: intent.CodeSpecDiverged,
 		Reason: "the tool's behaviour changed after the intent was authorized and before it was sent"}
 }
+
+// IntentAltered is the denial of an intent whose row is not what its commitment is over.
+func IntentAltered() Decision {
+	return Decision{Policy: builtIn, Code: intent.CodeIntentAltered,
+		Reason: "somebody changed the intent in the database, so that it is not what was authorized"}
+}

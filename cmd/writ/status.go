@@ -82,6 +82,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeSelfConfirmation:         statusRefused,
 	intent.CodeDelegatedConsent:         statusRefused,
 	intent.CodeRecordsExist:             statusRefused,
+	intent.CodeIntentAltered:            statusRefused,
 	intent.CodeRetryRefused:             statusRefused,
 	intent.CodeDropped:                  statusRefused,
 	intent.CodeTransactionUnusable:      statusRefused,
