@@ -167,6 +167,7 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 	if err == nil {
 		decision, err = decision.after(row)
 	}
+	killpoint.Reach(killpoint.DecidedAgain, row.ID.String())
 	if err != nil || decision.Allow {
 		return p, err
 	}
