@@ -10,6 +10,7 @@ import (
 
 	"writ/activities"
 	"writ/intent"
+	"writ/internal/killpoint"
 	"writ/outbox"
 	"writ/workflows"
 )
@@ -64,8 +65,12 @@ func (c *Client) ConfirmShown(ctx context.Context, id intent.ID, shown intent.Di
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
+	killpoint.Reach(killpoint.BeforeDecision, id.String())
 	row, err := c.store.ConfirmShown(ctx, id, shown, by.recorded())
-	return c.decided(ctx, row, err)
+	killpoint.Reach(killpoint.AfterDecision, id.String())
+	v, err := c.decided(ctx, row, err)
+	killpoint.Reach(killpoint.AfterWake, id.String())
+	return v, err
 }
 
 // Deny ends an intent that waits for a person: it is refused, with a receipt, and nothing is

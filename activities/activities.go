@@ -156,6 +156,7 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 		return Progress{}, err
 	}
 	decision, err := a.decideAgain(ctx, tool, row)
+	killpoint.Reach(killpoint.DecidedAgain, row.ID.String())
 	if err != nil || decision.Allow {
 		return p, err
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"writ/internal/pgtest"
 )
 
@@ -19,15 +21,15 @@ type explainedNode struct {
 	Plans     []explainedNode `json:"Plans"`
 }
 
-// read is how many rows of enqueued were read, and whether something was sorted. A bitmap that is
+// read is how many rows of a table were read, and whether something was sorted. A bitmap that is
 // read is counted where its rows are.
-func (n explainedNode) read() (rows float64, sorted bool) {
-	if n.Table == "enqueued" {
+func (n explainedNode) read(table string) (rows float64, sorted bool) {
+	if n.Table == table {
 		rows = (n.Rows + n.Removed + n.Rechecked) * n.Loops
 	}
 	sorted = n.Type == "Sort" || n.Type == "Incremental Sort"
 	for _, child := range n.Plans {
-		r, s := child.read()
+		r, s := child.read(table)
 		rows, sorted = rows+r, sorted || s
 	}
 	return rows, sorted
@@ -68,17 +70,23 @@ func TestTakingFromALargeBacklogReadsLittleMoreThanItTakesAndSortsNothing(t *tes
 		"taking":                    {takeDue, []any{nil, []string{"acme", "tenant-3"}, []int{20, 5}, firstDispatchGrace, lastDispatchGrace}, 75},
 	} {
 		t.Run(what, func(t *testing.T) {
-			var raw []byte
-			if err := pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+c.statement, c.args...).Scan(&raw); err != nil {
-				t.Fatal(err)
-			}
-			var plans []struct{ Plan explainedNode }
-			if err := json.Unmarshal(raw, &plans); err != nil || len(plans) != 1 {
-				t.Fatalf("%s: %v", raw, err)
-			}
-			if rows, sorted := plans[0].Plan.read(); rows > c.most || sorted {
+			plan, raw := analyzed(t, pool, c.statement, c.args...)
+			if rows, sorted := plan.read("enqueued"); rows > c.most || sorted {
 				t.Errorf("%v rows are read, sorted: %t\n%s", rows, sorted, raw)
 			}
 		})
 	}
+}
+
+// analyzed runs a statement and returns what it read.
+func analyzed(t *testing.T, pool *pgxpool.Pool, statement string, args ...any) (plan explainedNode, raw []byte) {
+	t.Helper()
+	if err := pool.QueryRow(t.Context(), "EXPLAIN (ANALYZE, FORMAT JSON) "+statement, args...).Scan(&raw); err != nil {
+		t.Fatal(err)
+	}
+	var plans []struct{ Plan explainedNode }
+	if err := json.Unmarshal(raw, &plans); err != nil || len(plans) != 1 {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	return plans[0].Plan, raw
 }

@@ -32,7 +32,7 @@ var cellars = map[string]cellar{
 	"internal/arch":        {},
 	"internal/invocation":  {imports: []string{"intent"}, users: []string{"tools", "activities"}},
 	"internal/jsonpointer": {users: []string{"tools", "policy", "."}},
-	"internal/killpoint":   {users: []string{"tools", "activities"}},
+	"internal/killpoint":   {users: []string{"tools", "activities", "."}},
 	"internal/panictext":   {users: []string{"tools", "activities", "policy"}},
 	"internal/loopback":    {users: []string{"internal/postgres", "cmd/writ-dev"}},
 	"internal/statedir":    {users: []string{"internal/postgres", "cmd/writ-dev", "cmd/writ-provider"}},

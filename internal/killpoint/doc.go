@@ -1,5 +1,5 @@
 // Package killpoint names the places at which a crash must be harmless, so that tests can
-// have a real worker process killed exactly there. A point does nothing unless the
+// have a real process killed exactly there. A point does nothing unless the
 // environment asks for it; it must never influence what the code around it decides.
 //
 // WRIT_KILL_POINT names the point, WRIT_KILL_FILE a file to which the process appends a line,

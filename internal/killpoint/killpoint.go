@@ -26,7 +26,16 @@ const (
 	AfterJournal     Point = "after_journal"
 )
 
-// Points lists all points in order.
+// The points at which a wait for people ends. The first three are in the process of whoever
+// confirms, the last in the worker that goes on.
+const (
+	BeforeDecision Point = "before_decision" // nothing is recorded
+	AfterDecision  Point = "after_decision"  // committed, and Temporal is not told
+	AfterWake      Point = "after_wake"      // Temporal is told
+	DecidedAgain   Point = "decided_again"   // policy was asked again, and nothing is claimed
+)
+
+// Points lists in order those that every attempt may pass.
 var Points = []Point{
 	BeforePersist, AfterPersist, BeforeClaim, BeforeSend, DuringCall, InTransaction, AfterTransaction,
 	BeforeEvidence, AfterEvidence, BeforeLookup, DuringLookup, AfterLookup, BeforeJournal, AfterJournal,
