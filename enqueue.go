@@ -42,6 +42,8 @@ type Enqueued struct {
 // [Request.Check]:
 //
 //   - idempotency_conflict: the key names another action.
+//   - effect_context_mismatch: the key stands for this action with other roles, another delegation or
+//     another service.
 //   - dropped: a person dropped the request with this key.
 //   - payload_not_object: also for an object inside a JSON string, which only the tool's
 //     published spec could allow.
@@ -51,8 +53,9 @@ type Enqueued struct {
 //   - transaction_unusable: it failed before, has ended, is read-only, or is nil.
 //
 // Two transactions that enqueue one key wait for each other. One that enqueues a key for which
-// another action is submitted directly at the same moment may commit as well: of the two actions
-// the first to be an intent runs, and the other is parked with idempotency_conflict.
+// another action is submitted directly at the same moment, or this one with another authority, may
+// commit as well: the first of the two to be an intent runs, and the other is parked with the code of
+// that error.
 //
 // What the tool, its schema or the policy say is decided after the commit. A request that is
 // rejected then is parked.

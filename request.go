@@ -27,7 +27,8 @@ type Request struct {
 	Payload []byte
 	// RequestKey is the caller's own name for this logical action, unique in its tenant:
 	// 1 to 255 printable ASCII bytes. The same key again gives the first answer and sends
-	// nothing. Empty: the request is an action of its own, under a key that is minted
+	// nothing; with another action it is idempotency_conflict, and with other Roles, OnBehalfOf or
+	// Service effect_context_mismatch. Empty: the request is an action of its own, under a key that is minted
 	// before any I/O and returned with the intent, also when the call fails. Whoever may
 	// have to ask again mints the key first, with [NewRequestKey].
 	RequestKey string

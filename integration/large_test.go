@@ -81,7 +81,7 @@ func TestWhateverAProviderAnswersTheEffectIsRecordedOnceWithAReceipt(t *testing.
 	client := w.dial(t)
 	for name, answer := range answers {
 		request := writ.Request{
-			Tool: "payments.answer", Tenant: w.name, Principal: "shop", RequestKey: requestKey + name,
+			Tool: "payments.answer", Tenant: w.name, Principal: "shop", Service: "till", RequestKey: requestKey + name,
 			Payload: fmt.Appendf(nil, `{"answer":"%s"}`, name),
 		}
 		done, err := client.Execute(t.Context(), request)
@@ -129,7 +129,7 @@ func (w *world) asked(t testing.TB, r writ.Request) outcome {
 	if err := os.WriteFile(file, r.Payload, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return w.writ(t, "execute", r.Tool, "--payload", "@"+file, "--key", r.RequestKey, "--tenant", r.Tenant, "--principal", r.Principal).outcome(t)
+	return w.writ(t, "execute", r.Tool, "--payload", "@"+file, "--key", r.RequestKey, "--tenant", r.Tenant, "--principal", r.Principal, "--service", r.Service).outcome(t)
 }
 
 // historySize is the size in bytes of everything that Temporal keeps of a workflow.
@@ -152,7 +152,7 @@ func TestALargePayloadReachesTheToolAndNoHistory(t *testing.T) {
 	client := w.dial(t)
 	for name, size := range map[string]int{"inline": intent.MaxInline, "by reference": intent.MaxInline + 1, "of one MiB": intent.MaxPayload} {
 		payload := fmt.Appendf(nil, `{"a":"%s"}`, strings.Repeat("<", size-len(`{"a":""}`)))
-		request := writ.Request{Tool: "documents.index", Tenant: w.name, Principal: "shop", RequestKey: name, Payload: payload}
+		request := writ.Request{Tool: "documents.index", Tenant: w.name, Principal: "shop", Service: "till", RequestKey: name, Payload: payload}
 		done, err := client.Execute(t.Context(), request)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -174,7 +174,7 @@ func TestALargePayloadReachesTheToolAndNoHistory(t *testing.T) {
 	if len(received) != 0 {
 		t.Error("the tool was called again")
 	}
-	too := writ.Request{Tool: "documents.index", Tenant: w.name, Principal: "shop", RequestKey: "too large", Payload: document(intent.MaxPayload + 1)}
+	too := writ.Request{Tool: "documents.index", Tenant: w.name, Principal: "shop", Service: "till", RequestKey: "too large", Payload: document(intent.MaxPayload + 1)}
 	if _, err := client.Execute(t.Context(), too); intent.CodeOf(err) != intent.CodePayloadTooLarge {
 		t.Errorf("one byte more: %v", err)
 	}

@@ -30,33 +30,27 @@ func (s Sealed) Admits(key RequestKey, action Action, context []byte) error {
 // SameAuthority is the error, with code effect_context_mismatch, of a request under the key whose
 // effect context gives its principal another authority than the one that was sealed for the same
 // action. It names the members that differ, and none of their values.
+//
+// A member may differ from one try to the next if it only says where the request comes from
+// (session_hash, process, run, host_binding) or what its caller thinks of it (risk).
 func SameAuthority(key RequestKey, sealed, context []byte) error {
+	return compare(key, sealed, context, func(EffectContext, EffectContext) bool { return true })
+}
+
+// MayReplace is SameAuthority for a request that is decided on in the place of the one that was
+// sealed: it may not state less risk either, because nobody lowers what another has stated.
+func MayReplace(key RequestKey, sealed, context []byte) error {
+	return compare(key, sealed, context, func(a, b EffectContext) bool { return b.Risk >= a.Risk })
+}
+
+func compare(key RequestKey, sealed, context []byte, sameRisk func(a, b EffectContext) bool) error {
 	if bytes.Equal(sealed, context) {
 		return nil
 	}
-	differ, err := otherAuthority(sealed, context)
-	switch {
-	case err != nil:
+	var a, b EffectContext
+	if err := cmp.Or(json.Unmarshal(sealed, &a), json.Unmarshal(context, &b)); err != nil {
 		return Errorf(CodeContextMismatch,
 			"with which authority request key %q was used cannot be read any more; nothing was sent for this request; use a new key: %w", key, err)
-	case len(differ) > 0:
-		return Errorf(CodeContextMismatch,
-			"request key %q was used for this action with another authority (%s); nothing was sent for this request, and the first one stays as it is; ask as the first one did, or with a new key for an action of its own",
-			key, strings.Join(differ, ", "))
-	}
-	return nil
-}
-
-// otherAuthority names the members of two effect contexts of one principal in which they give it
-// another authority. A member may differ from one try to the next if it only says where the request
-// comes from (session_hash, process, run, host_binding) or what its caller thinks of it (risk).
-func otherAuthority(sealed, context []byte) ([]string, error) {
-	var a, b EffectContext
-	if err := json.Unmarshal(sealed, &a); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(context, &b); err != nil {
-		return nil, err
 	}
 	var differ []string
 	for _, member := range []struct {
@@ -65,6 +59,7 @@ func otherAuthority(sealed, context []byte) ([]string, error) {
 	}{
 		{"authentication_source", a.source() == b.source()},
 		{"on_behalf_of", slices.Equal(a.OnBehalfOf, b.OnBehalfOf)},
+		{"risk", sameRisk(a, b)},
 		{"roles", slices.Equal(a.Roles, b.Roles)},
 		{"service", a.Service == b.Service},
 	} {
@@ -72,7 +67,12 @@ func otherAuthority(sealed, context []byte) ([]string, error) {
 			differ = append(differ, member.name)
 		}
 	}
-	return differ, nil
+	if differ == nil {
+		return nil
+	}
+	return Errorf(CodeContextMismatch,
+		"request key %q was used for this action with another authority (%s); nothing was sent for this request, and the first one stays as it is; ask as the first one did, or with a new key for an action of its own",
+		key, strings.Join(differ, ", "))
 }
 
 // source is who vouches for the context: where it does not say, nobody but the process that asks.

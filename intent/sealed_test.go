@@ -70,6 +70,24 @@ func TestARequestKeyStandsForOneActionAndOneAuthority(t *testing.T) {
 	}
 }
 
+func TestNobodyLowersTheRiskOfARequestThatIsNotDecidedOn(t *testing.T) {
+	t.Parallel()
+	stating := func(risk float64) []byte {
+		return intent.EffectContext{Principal: "agent-7", Tenant: "acme", Risk: risk}.Canonical()
+	}
+	for _, c := range []struct {
+		sealed, asked float64
+		want          intent.Code
+	}{{0.5, 0.5, ""}, {0.5, 0.75, ""}, {0, 1, ""}, {0.5, 0.25, intent.CodeContextMismatch}, {0.5, 0, intent.CodeContextMismatch}} {
+		if err := intent.MayReplace("refund-1", stating(c.sealed), stating(c.asked)); intent.CodeOf(err) != c.want {
+			t.Errorf("%v in the place of %v: %v", c.asked, c.sealed, err)
+		}
+		if err := intent.SameAuthority("refund-1", stating(c.sealed), stating(c.asked)); err != nil {
+			t.Errorf("%v after %v: %v", c.asked, c.sealed, err)
+		}
+	}
+}
+
 func TestASealedContextThatCannotBeReadAdmitsNobodyElse(t *testing.T) {
 	t.Parallel()
 	mine := intent.EffectContext{Principal: "agent-7", Tenant: "acme"}.Canonical()

@@ -112,6 +112,21 @@ func TestARequestFromElsewhereIsTheEnqueuedOne(t *testing.T) {
 	b.wantEnqueued(t, 0)
 }
 
+func TestAnEnqueuedRequestIsNotDecidedOnWithLessRiskThanItsHostStated(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	mine := inContext(propose("order-7", keyed()), func(c *intent.EffectContext) { c.Risk = 0.5 })
+	if err := b.enqueue(t, requested(mine), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Insert(t.Context(), inContext(mine, func(c *intent.EffectContext) { c.Risk = 0.25 })); intent.CodeOf(err) != intent.CodeContextMismatch {
+		t.Errorf("with less risk: %v", err)
+	}
+	if row := b.insert(t, inContext(mine, func(c *intent.EffectContext) { c.Risk = 0.75 })); row.State != intent.Recorded {
+		t.Errorf("with more risk it is %s", row.State)
+	}
+}
+
 func TestNothingIsEnqueuedWithAnotherAuthorityThanItsIntentHas(t *testing.T) {
 	t.Parallel()
 	b := start(t)

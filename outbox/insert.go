@@ -148,7 +148,7 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 		return false, err
 	}
 	if enqueued != nil {
-		if err := intent.SameAuthority(p.RequestKey, enqueued, p.EffectContext); err != nil {
+		if err := intent.MayReplace(p.RequestKey, enqueued, p.EffectContext); err != nil {
 			return false, err
 		}
 	}

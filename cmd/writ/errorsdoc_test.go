@@ -221,7 +221,7 @@ These are the ` + "`code`" + ` of an ` + "`*writ.Error`" + ` and of the document
 **Effect** is what is known of the outside world when the error is raised. Read it before anything else:
 
 - ` + "`not_applied`" + `: this request did nothing outside, and nothing of it is under way, unless the table says that it waits. Where the
-  request key names another action, this says nothing of what that one did.
+  request key names another action or another authority, this says nothing of what the first one did.
 - ` + "`unknown`" + `: it may have happened, may be happening now, or may happen soon. Do not ask for the same action under a new key: it
   could be done twice. The same request key is always safe: it joins the intent, or starts it if there is none.
 - ` + "`applied`" + `: it happened. No error says so: an intent whose effect happened is completed.
