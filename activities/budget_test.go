@@ -14,10 +14,7 @@ import (
 // budget allows so much of the kind to acme in an hour.
 func (b bundle) budget(t *testing.T, kind outbox.BudgetKind, allowed string) {
 	t.Helper()
-	on := outbox.BudgetLine{Tenant: "acme", Kind: kind, Window: time.Hour}
-	if _, err := b.store.SetBudget(t.Context(), on, allowed, eve); err != nil {
-		t.Fatal(err)
-	}
+	b.allow(t, outbox.BudgetLine{Tenant: "acme", Kind: kind, Window: time.Hour}, allowed)
 }
 
 // priced is the capture whose spec names its amount.

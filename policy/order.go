@@ -32,6 +32,7 @@ func Order() []Rule {
 		{Code: intent.CodeBudgetExceeded, Recorded: true},
 		{Code: intent.CodeDuplicateSuspected, Recorded: true},
 		{Code: intent.CodeConfirmationRequired, Recorded: true, Confirming: true},
+		{Code: intent.CodeConfirmationInsufficient, Recorded: true},
 		{Code: intent.CodeConfirmationExpired, Recorded: true},
 		{Code: intent.CodeConfirmationDenied, Recorded: true},
 	}
