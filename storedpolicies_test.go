@@ -73,3 +73,10 @@ func TestAWorkerReadsThePoliciesInForceOnceAndThoseThatDoNotFitGiveNoAnswer(t *t
 		t.Errorf("without PostgreSQL: %v", err)
 	}
 }
+
+func TestAWorkerHasOnePolicyOrFollowsPostgreSQL(t *testing.T) {
+	t.Parallel()
+	if _, err := NewWorker(t.Context(), WorkerConfig{Policy: policy.AllowRegistered{}, StoredPolicies: true}); intent.CodeOf(err) != intent.CodeInvalidConfig {
+		t.Errorf("%v", err)
+	}
+}

@@ -71,7 +71,7 @@ func (list Faults) Error() string {
 	for i, f := range list {
 		texts[i] = f.String()
 	}
-	return strings.Join(texts, "\n")
+	return strings.Join(texts, "; ")
 }
 
 // asError is nil if there are none.
