@@ -190,11 +190,3 @@ func TestARequestIsExplainedWithoutBeingMade(t *testing.T) {
 		}
 	}
 }
-
-func TestAWorkerTakesPoliciesFromAFolderOrFromPostgreSQLAndNotFromBoth(t *testing.T) {
-	t.Parallel()
-	r := command(t, "worker", "--stored-policies", "--policies", examplePolicies, "--database-url", nowhere)
-	if r.status != 2 || !strings.Contains(r.stderr, "choose one of them") {
-		t.Errorf("status %d, %s", r.status, r.stderr)
-	}
-}

@@ -108,16 +108,6 @@ func failure(list []cedar.DiagnosticError) error {
 	return errors.Join(errs...)
 }
 
-// kindOf says how a policy failed without what a value was: parsers repeat what they were given
-// after a colon.
-func kindOf(e cedar.DiagnosticError) string {
-	kind, _, _ := strings.Cut(e.Message, ":")
-	if strings.Contains(kind, " while attempting to ") {
-		kind, _, _ = strings.Cut(kind, " while ")
-	}
-	return kind
-}
-
 // contextOf is what policies know beside principal and tool. What is not known is left out, and a
 // policy that reads it fails.
 func (s *Set) contextOf(f policy.Facts, tool hosted) (types.Record, error) {
@@ -185,4 +175,14 @@ func toolEntity(t hosted) types.Entity {
 		attributes["provider"] = types.String(t.Provider)
 	}
 	return types.Entity{UID: uidOf(t), Parents: types.NewEntityUIDSet(groupsOf(t)...), Attributes: types.NewRecord(attributes)}
+}
+
+// kindOf says how a policy failed without what a value was: parsers repeat what they were given
+// after a colon.
+func kindOf(e cedar.DiagnosticError) string {
+	kind, _, _ := strings.Cut(e.Message, ":")
+	if strings.Contains(kind, " while attempting to ") {
+		kind, _, _ = strings.Cut(kind, " while ")
+	}
+	return kind
 }
