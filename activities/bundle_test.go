@@ -46,13 +46,19 @@ func start(t *testing.T, p policy.Policy, list ...tools.Tool) bundle {
 // worker is the same outbox with another worker.
 func (b bundle) worker(t *testing.T, p policy.Policy, list ...tools.Tool) bundle {
 	t.Helper()
+	return b.following(t, p, nil, list...)
+}
+
+// following is worker with a policy that follows PostgreSQL; see activities.Config.
+func (b bundle) following(t *testing.T, p policy.Policy, follow func(context.Context, string) error, list ...tools.Tool) bundle {
+	t.Helper()
 	registry, err := tools.NewRegistry(list...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Activities = activities.New(activities.Config{
 		Store: b.store, Registry: registry, Policy: policy.NewEngine(p, slog.New(slog.DiscardHandler)), TaskQueue: "writ", Worker: "worker-1",
-		Logger: slog.New(slog.DiscardHandler),
+		Logger: slog.New(slog.DiscardHandler), Follow: follow,
 	})
 	return b
 }

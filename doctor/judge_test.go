@@ -161,6 +161,9 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 		{"holds hidden", func(f *facts) { f.holds.err = errors.New("permission denied for table holds") }, "holds", Warn, "permission denied", "privileges"},
 		{"policies of another tool", func(f *facts) {
 			f.rules.value = inForce(t, `permit(principal, action, resource == Tool::"payments.refund");`, "echo")
+		}, "policies", Warn, "those in force, put by ada, speak of what no published tool is or takes: invalid_policy: a.cedar:1: ", "writ policy put"},
+		{"policies of another schema", func(f *facts) {
+			f.rules.value = inForce(t, `permit(principal, action, resource) when { context.payload.amount == "1.00" };`, "echo")
 		}, "policies", Fail, "those in force, put by ada, do not fit: workers with --stored-policies whose tools they do not fit refuse everything as gate_error: invalid_policy: a.cedar:1: ", "writ policy put"},
 		{"policies that fit", func(f *facts) {
 			f.rules.value = inForce(t, `permit(principal, action, resource == Tool::"echo");`, "echo", "fetch")

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"writ/activities"
 	"writ/outbox"
@@ -19,24 +20,34 @@ func policies(f facts) finding {
 	if rules.Number == 0 {
 		return ok("none are in force in PostgreSQL: a worker with --stored-policies refuses everything, and others do not ask")
 	}
-	if err := fit(rules); err != nil {
-		return fail("correct the policies and put them in force with `writ policy put`, or put earlier ones in force with its --digest",
-			"those in force, put by %s, do not fit: workers with --stored-policies whose tools they do not fit refuse everything as gate_error: %s", rules.Principal, oneLine(err))
+	const mend = "correct the policies and put them in force with `writ policy put`, or put earlier ones in force with its --digest"
+	refuse, unknown := fit(rules)
+	switch {
+	case refuse != nil:
+		return fail(mend, "those in force, put by %s, do not fit: workers with --stored-policies whose tools they do not fit refuse everything as gate_error: %s",
+			rules.Principal, oneLine(refuse))
+	case unknown != nil:
+		return warn(mend, "those in force, put by %s, speak of what no published tool is or takes: %s", rules.Principal, oneLine(unknown))
 	}
 	return ok("those in force, put by %s, fit %s: %s", rules.Principal, some(len(rules.Tools), "tool"), rules.Digest)
 }
 
-func fit(rules outbox.PoliciesInForce) error {
+// fit returns why some worker refuses everything, or else what is named that is not there.
+func fit(rules outbox.PoliciesInForce) (refuse, unknown error) {
 	set, err := cedar.Stored(rules.Digest, rules.Files)
 	if err != nil {
-		return err
+		return err, nil
 	}
 	published := make([]tools.Published, len(rules.Tools))
 	for i, spec := range rules.Tools {
 		if err := json.Unmarshal(spec.JSON, &published[i]); err != nil {
-			return err
+			return fmt.Errorf("published spec of %s: %w", spec.Name, err), nil
 		}
 	}
-	_, err = set.ForTools(activities.Hosted(published))
-	return err
+	hosted := activities.Hosted(published)
+	if _, err := set.ForSome(hosted); err != nil {
+		return err, nil
+	}
+	_, unknown = set.ForTools(hosted)
+	return nil, unknown
 }

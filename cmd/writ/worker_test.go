@@ -12,6 +12,7 @@ func TestAWorkerRefusesFlagsThatCannotBe(t *testing.T) {
 		{"--start-within -1s", "--start-within must not be negative"},
 		{"--stop-grace 0s", "--stop-grace must be longer than 0"},
 		{"--breaker-failures -1", "--breaker-failures must not be negative"},
+		{"--stored-policies --policies refunds", "--stored-policies and --policies (or WRIT_POLICIES) are both given"},
 		{"--max-result 0", "--max-result must be more than 0"},
 		{"--provider-url provider:7766", "invalid_configuration: correct --provider-url"},
 		{"--tools echo,payments.captrue --provider-url http://127.0.0.1:1", `no sample tool "payments.captrue"; choose from `},

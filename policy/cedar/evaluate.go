@@ -98,16 +98,11 @@ func (s *Set) matched(d cedar.Diagnostic) (list []rule) {
 	return list
 }
 
-// failure names the policies that failed, and how, without what a value was: parsers repeat what
-// they were given after a colon.
+// failure names the policies that failed, and how.
 func failure(list []cedar.DiagnosticError) error {
 	errs := make([]error, len(list))
 	for i, e := range list {
-		kind, _, _ := strings.Cut(e.Message, ":")
-		if strings.Contains(kind, " while attempting to ") {
-			kind, _, _ = strings.Cut(kind, " while ")
-		}
-		errs[i] = fmt.Errorf("policy %s failed: %s", e.PolicyID, kind)
+		errs[i] = fmt.Errorf("policy %s failed: %s", e.PolicyID, kindOf(e))
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
@@ -197,4 +192,14 @@ func toolEntity(t hosted) types.Entity {
 		attributes["provider"] = types.String(t.Provider)
 	}
 	return types.Entity{UID: uidOf(t), Parents: types.NewEntityUIDSet(groupsOf(t)...), Attributes: types.NewRecord(attributes)}
+}
+
+// kindOf says how a policy failed without what a value was: parsers repeat what they were given
+// after a colon.
+func kindOf(e cedar.DiagnosticError) string {
+	kind, _, _ := strings.Cut(e.Message, ":")
+	if strings.Contains(kind, " while attempting to ") {
+		kind, _, _ = strings.Cut(kind, " while ")
+	}
+	return kind
 }

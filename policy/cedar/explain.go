@@ -92,12 +92,15 @@ type question struct {
 	entities cedar.EntityMap
 }
 
-// ask asks one policy.
-func (q question) ask(p *cedar.Policy) (applies bool, err error) {
+// ask asks one policy; failed says how it failed.
+func (q question) ask(p *cedar.Policy) (applies bool, failed string) {
 	single := cedar.NewPolicySet()
 	single.Add("", p)
 	_, why := cedar.Authorize(single, q.entities, q.request)
-	return len(why.Reasons) > 0, failure(why.Errors)
+	if len(why.Errors) > 0 {
+		return false, kindOf(why.Errors[0])
+	}
+	return len(why.Reasons) > 0, ""
 }
 
 func (s *Set) consider(r rule, q question) Considered {
@@ -108,9 +111,9 @@ func (s *Set) consider(r rule, q question) Considered {
 	case r.policy.Effect() == cedar.Permit:
 		c.Kind = "permit"
 	}
-	switch applies, err := q.ask(r.policy); {
-	case err != nil:
-		c.Outcome, c.Why = Fails, strings.TrimPrefix(err.Error(), "policy  failed: ")
+	switch applies, failed := q.ask(r.policy); {
+	case failed != "":
+		c.Outcome, c.Why = Fails, failed
 	case applies:
 		c.Outcome = Applies
 	default:
@@ -152,14 +155,14 @@ func (q question) whyNot(p *expast.Policy) string {
 		part(func(one *expast.Policy) { one.Principal = p.Principal }),
 		part(func(one *expast.Policy) { one.Action = p.Action }),
 	} {
-		if holds, err := q.ask(head); err == nil && !holds {
+		if holds, _ := q.ask(head); !holds {
 			return "its head does not fit: " + scopeText(head)
 		}
 	}
 	for _, c := range p.Conditions {
 		for _, conjunct := range conjuncts(c) {
 			one := part(func(one *expast.Policy) { one.Conditions = []expast.ConditionType{conjunct} })
-			if holds, err := q.ask(one); err != nil || !holds {
+			if holds, _ := q.ask(one); !holds {
 				return "this does not hold: " + conditionText(one)
 			}
 		}
@@ -178,27 +181,20 @@ func conjuncts(c expast.ConditionType) []expast.ConditionType {
 	return append(conjuncts(left), conjuncts(right)...)
 }
 
-// scopeText is the one part of the head that the policy has.
+// scopeText is the one part of the head that the policy has, which stands on a line of its own.
 func scopeText(p *cedar.Policy) string {
-	text := string(p.MarshalCedar())
-	for _, part := range strings.Split(strings.NewReplacer("permit (", "", ");", "", "\n", " ").Replace(text), ",") {
-		if part = strings.TrimSpace(part); strings.Contains(part, " ") {
-			return part
+	for line := range strings.Lines(string(p.MarshalCedar())) {
+		if line = strings.Trim(line, " ,\n"); !slices.Contains([]string{"permit (", "principal", "action", "resource", ");"}, line) {
+			return line
 		}
 	}
-	return strings.TrimSpace(text)
+	return ""
 }
 
-// conditionText is the one condition that the policy has.
+// conditionText is the one condition that the policy has, on its second line.
 func conditionText(p *cedar.Policy) string {
-	text := string(p.MarshalCedar())
-	_, condition, _ := strings.Cut(text, "\n")
-	if at := strings.Index(text, "when {"); at >= 0 {
-		condition = text[at:]
-	} else if at := strings.Index(text, "unless {"); at >= 0 {
-		condition = text[at:]
-	}
-	return strings.Join(strings.Fields(strings.TrimSuffix(condition, ";")), " ")
+	_, condition, _ := strings.Cut(string(p.MarshalCedar()), "\n")
+	return strings.TrimSuffix(condition, ";")
 }
 
 // given puts what policies could read into words.

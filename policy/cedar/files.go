@@ -30,16 +30,22 @@ func FromFiles(files map[string]string) (*Set, error) {
 		return nil, invalid("the folder has no policy; nothing would ever be permitted. Write one into a file whose name ends in .cedar")
 	}
 	wrong = append(wrong, s.seal()...)
-	return s, wrong.asError()
+	if err := wrong.asError(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Stored is [FromFiles] of what was stored under a digest. What is another set by now is no set.
 func Stored(digest string, files map[string]string) (*Set, error) {
 	s, err := FromFiles(files)
-	if err == nil && s.digest.String() != digest {
+	if err != nil {
+		return nil, err
+	}
+	if s.digest.String() != digest {
 		return nil, invalid("what is stored as the policies %s has the digest %s: it was changed by hand", digest, s.digest)
 	}
-	return s, err
+	return s, nil
 }
 
 // Files returns the texts that the policies were read from, under the names of their files.
@@ -70,7 +76,7 @@ func (list Faults) Error() string {
 	for i, f := range list {
 		texts[i] = f.String()
 	}
-	return strings.Join(texts, "\n")
+	return strings.Join(texts, "; ")
 }
 
 // asError is nil if there are none.

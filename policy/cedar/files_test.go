@@ -1,6 +1,7 @@
 package cedar_test
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"writ/intent"
+	"writ/policy"
 	"writ/policy/cedar"
 )
 
@@ -48,5 +50,45 @@ func TestAllThatIsWrongWithASetIsSaidAtOnce(t *testing.T) {
 		if !strings.HasPrefix(f.String(), want[i]) {
 			t.Errorf("%s; want %s", f, want[i])
 		}
+	}
+}
+
+// A worker hosts some of the tools, and its own may behave otherwise than when the policies were put.
+func TestAWorkerTakesPoliciesAboutToolsOfOthersAndMembersThatMayBeMissing(t *testing.T) {
+	t.Parallel()
+	const refunds = `permit(principal, action, resource == Tool::"payments.refund") when { `
+	priceless := refund
+	priceless.InputSchema = json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{"payment_id":{"type":"string"}}}`)
+	for text, fits := range map[string]bool{
+		`permit(principal, action, resource == Tool::"somewhere.else") when { context.payload.x == 1 };`: true,
+		`permit(principal, action, resource) when { resource == Tool::"somewhere.else" };`:               true,
+		refunds + `context.payload has amount && context.payload.amount == decimal("1.0") };`:            true,
+		refunds + `context.payload.amount == decimal("1.0") };`:                                          false,
+		`permit(principal, action == Action::"tool.exec", resource == Tool::"payments.refund");`:         false,
+	} {
+		set, err := cedar.FromFiles(map[string]string{"a.cedar": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := set.ForSome([]policy.Hosted{priceless}); (err == nil) != fits {
+			t.Errorf("%s: %v", text, err)
+		}
+		if _, err := set.ForTools([]policy.Hosted{priceless}); err == nil {
+			t.Errorf("%s: it fits all tools", text)
+		}
+	}
+}
+
+func TestWhatIsStoredUnderTheDigestOfAnotherSetIsNoSet(t *testing.T) {
+	t.Parallel()
+	set, err := cedar.Load(folder(refunds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cedar.Stored(set.Digest().String(), set.Files()); err != nil {
+		t.Error(err)
+	}
+	if got, err := cedar.Stored(strings.Repeat("0", 64), set.Files()); got != nil || intent.CodeOf(err) != intent.CodeInvalidPolicy {
+		t.Errorf("%v, %v", got, err)
 	}
 }
