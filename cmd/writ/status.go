@@ -78,6 +78,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeConfirmationDenied:       statusRefused,
 	intent.CodeConfirmationInsufficient: statusRefused,
 	intent.CodeSelfConfirmation:         statusRefused,
+	intent.CodeNotPermitted:             statusRefused,
 	intent.CodeRecordsExist:             statusRefused,
 	intent.CodeRetryRefused:             statusRefused,
 	intent.CodeDropped:                  statusRefused,
