@@ -5,6 +5,7 @@ import (
 
 	"writ/activities"
 	"writ/intent"
+	"writ/outbox"
 )
 
 // Cancel forbids every further request for the intent and returns it as it stands when that is
@@ -17,6 +18,7 @@ func (c *Client) Cancel(ctx context.Context, id intent.ID, by Decider) (Intent, 
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Cancel(ctx, id, by.recorded(), activities.Seal)
-	return c.decided(ctx, row, err)
+	return c.decide(ctx, id, by, func(decider outbox.Decider, _ outbox.Row) (outbox.Row, error) {
+		return c.store.Cancel(ctx, id, decider, activities.Seal)
+	})
 }

@@ -66,9 +66,11 @@ func (c *Client) ConfirmShown(ctx context.Context, id intent.ID, shown intent.Di
 		return Intent{}, err
 	}
 	killpoint.Reach(killpoint.BeforeDecision, id.String())
-	row, err := c.store.ConfirmShown(ctx, id, shown, by.recorded())
-	killpoint.Reach(killpoint.AfterDecision, id.String())
-	v, err := c.decided(ctx, row, err)
+	v, err := c.decide(ctx, id, by, func(decider outbox.Decider, _ outbox.Row) (outbox.Row, error) {
+		row, err := c.store.ConfirmShown(ctx, id, shown, decider)
+		killpoint.Reach(killpoint.AfterDecision, id.String())
+		return row, err
+	})
 	killpoint.Reach(killpoint.AfterWake, id.String())
 	return v, err
 }
@@ -79,16 +81,36 @@ func (c *Client) Deny(ctx context.Context, id intent.ID, by Decider) (Intent, er
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
+	return c.decide(ctx, id, by, func(decider outbox.Decider, row outbox.Row) (outbox.Row, error) {
+		refusal, err := activities.Denial(row, decider)
+		if err != nil {
+			return outbox.Row{}, err
+		}
+		return c.store.Deny(ctx, refusal, decider, activities.Seal)
+	})
+}
+
+// recording writes what the decider decides about the intent.
+type recording func(by outbox.Decider, row outbox.Row) (outbox.Row, error)
+
+// decide records what somebody decides about an intent, if the policies permit it, and has the
+// intent go on.
+func (c *Client) decide(ctx context.Context, id intent.ID, by Decider, record recording) (Intent, error) {
+	row, err := c.record(ctx, id, by, record)
+	return c.decided(ctx, row, err)
+}
+
+// record is decide for what does not make an intent go on.
+func (c *Client) record(ctx context.Context, id intent.ID, by Decider, record recording) (outbox.Row, error) {
 	row, err := c.decidable(ctx, id)
 	if err != nil {
-		return Intent{}, undecided(ctx, outbox.Row{}, err)
+		return outbox.Row{}, err
 	}
-	refusal, err := activities.Denial(row, by.recorded())
+	decider, err := c.permitted(ctx, row, by)
 	if err != nil {
-		return Intent{}, err
+		return outbox.Row{}, err
 	}
-	row, err = c.store.Deny(ctx, refusal, by.recorded(), activities.Seal)
-	return c.decided(ctx, row, err)
+	return record(decider, row)
 }
 
 // wakeTimeout is how long a decision that is committed waits for Temporal to hear of it.

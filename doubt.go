@@ -148,7 +148,9 @@ func (c *Client) Acknowledge(ctx context.Context, id intent.ID, by Decider) (Int
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Acknowledge(ctx, id, by.recorded())
+	row, err := c.record(ctx, id, by, func(decider outbox.Decider, _ outbox.Row) (outbox.Row, error) {
+		return c.store.Acknowledge(ctx, id, decider)
+	})
 	if err != nil {
 		return Intent{}, undecided(ctx, row, err)
 	}

@@ -17,8 +17,9 @@ func (c *Client) Inquire(ctx context.Context, id intent.ID, by Decider) (Intent,
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	row, err := c.store.Inquire(ctx, id, by.recorded(), activities.Seal)
-	return c.decided(ctx, row, err)
+	return c.decide(ctx, id, by, func(decider outbox.Decider, _ outbox.Row) (outbox.Row, error) {
+		return c.store.Inquire(ctx, id, decider, activities.Seal)
+	})
 }
 
 // Inquired is an intent whose provider was asked, and what it said.

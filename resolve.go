@@ -75,15 +75,16 @@ func (c *Client) Resolve(ctx context.Context, id intent.ID, r Resolution, by Dec
 	if err := r.Check(by); err != nil {
 		return Intent{}, err
 	}
-	as := outbox.Resolution{Kind: r.decision()}
-	if len(r.Result) > 0 {
-		if err := c.promises(ctx, id, r.Result); err != nil {
-			return Intent{}, undecided(ctx, outbox.Row{}, err)
+	return c.decide(ctx, id, by, func(decider outbox.Decider, row outbox.Row) (outbox.Row, error) {
+		as := outbox.Resolution{Kind: r.decision()}
+		if len(r.Result) > 0 {
+			if err := c.promises(ctx, row, r.Result); err != nil {
+				return outbox.Row{}, err
+			}
+			as.MediaType, as.Result = tools.MediaTypeJSON, r.Result
 		}
-		as.MediaType, as.Result = tools.MediaTypeJSON, r.Result
-	}
-	row, err := c.store.Resolve(ctx, id, as, by.recorded(), activities.Seal)
-	return c.decided(ctx, row, err)
+		return c.store.Resolve(ctx, id, as, decider, activities.Seal)
+	})
 }
 
 func (r Resolution) decision() intent.DecisionKind {
@@ -99,17 +100,9 @@ func (r Resolution) decision() intent.DecisionKind {
 
 // promises is the error of a result that the intent's tool would not have answered, as it was
 // when the intent was authorized. If that is not known any more, any answer may be one.
-func (c *Client) promises(ctx context.Context, id intent.ID, result []byte) error {
-	row, err := c.decidable(ctx, id)
-	if err != nil {
-		return err
-	}
-	spec, known, err := c.store.SpecOf(ctx, row.Tool, row.SpecDigest)
-	if err != nil || !known {
-		return err
-	}
-	tool, err := toolOf(spec)
-	if err != nil {
+func (c *Client) promises(ctx context.Context, row outbox.Row, result []byte) error {
+	tool, err := c.toolOfIntent(ctx, row)
+	if err != nil || tool == nil {
 		return err
 	}
 	schema, err := tools.CompileSchema(tool.Behaviour.OutputSchema)
@@ -132,28 +125,32 @@ func (c *Client) Reissue(ctx context.Context, id intent.ID, by Decider) (Intent,
 	if err := by.check(); err != nil {
 		return Intent{}, err
 	}
-	money, err := c.moneyOf(ctx, id)
-	if err != nil {
-		return Intent{}, undecided(ctx, outbox.Row{}, err)
-	}
-	row, err := c.store.Reissue(ctx, id, by.recorded(), money, activities.Renewal)
-	return c.decided(ctx, row, err)
+	return c.decide(ctx, id, by, func(decider outbox.Decider, row outbox.Row) (outbox.Row, error) {
+		money, err := c.moneyOf(ctx, row)
+		if err != nil {
+			return outbox.Row{}, err
+		}
+		return c.store.Reissue(ctx, id, decider, money, activities.Renewal)
+	})
 }
 
 // moneyOf is what budgets of money count of the intent, by the spec that it was authorized under.
-func (c *Client) moneyOf(ctx context.Context, id intent.ID) (*outbox.Money, error) {
-	row, err := c.decidable(ctx, id)
-	if err != nil {
+func (c *Client) moneyOf(ctx context.Context, row outbox.Row) (*outbox.Money, error) {
+	tool, err := c.toolOfIntent(ctx, row)
+	if err != nil || tool == nil {
 		return nil, err
 	}
+	payload, err := c.store.Payload(ctx, row.ID)
+	return (*outbox.Money)(policy.MoneyOf(payload, tool.StakeAmount, tool.StakeCurrency)), err
+}
+
+// toolOfIntent is the intent's tool as it was when the intent was authorized; nil if that is not
+// known any more.
+func (c *Client) toolOfIntent(ctx context.Context, row outbox.Row) (*Tool, error) {
 	spec, known, err := c.store.SpecOf(ctx, row.Tool, row.SpecDigest)
 	if err != nil || !known {
 		return nil, err
 	}
 	tool, err := toolOf(spec)
-	if err != nil {
-		return nil, err
-	}
-	payload, err := c.store.Payload(ctx, id)
-	return (*outbox.Money)(policy.MoneyOf(payload, tool.StakeAmount, tool.StakeCurrency)), err
+	return &tool, err
 }

@@ -122,37 +122,39 @@ type LineResult struct {
 	Err error
 }
 
-// ResolveAll resolves the intents of the lines in the name of principal, and returns what became
-// of each. A line that the same person decided before, on the same generation and with the same
-// note, changes nothing until the intent is parked once more: so the same file again is harmless.
+// ResolveAll resolves the intents of the lines in the name of the decider, with the note of each
+// line, and returns what became of each. A line that the same person decided before, on the same
+// generation and with the same note, changes nothing until the intent is parked once more: so the
+// same file again is harmless.
 //
 // Before the first line is recorded all are checked: that the intent exists, and is in doubt or
-// was decided so before, and that its tool would give the result. If one line fails that,
-// nothing is recorded. Then they are recorded one after the other. What only shows there, a
-// retry that is refused, evidence that has just come or somebody who was faster, fails its own
-// line and does not stop the others, unless something does not answer: then the rest is not
-// tried.
-func (c *Client) ResolveAll(ctx context.Context, lines []ResolutionLine, principal string) []LineResult {
+// was decided so before, that its tool would give the result, and that the policies permit it. If
+// one line fails that, nothing is recorded. Then they are recorded one after the other. What only
+// shows there, a retry that is refused, evidence that has just come or somebody who was faster,
+// fails its own line and does not stop the others, unless something does not answer: then the rest
+// is not tried.
+func (c *Client) ResolveAll(ctx context.Context, lines []ResolutionLine, by Decider) []LineResult {
 	results := make([]LineResult, len(lines))
 	for i, line := range lines {
 		results[i] = LineResult{ResolutionLine: line, Outcome: LineNotTried}
 	}
-	if c.eachLine(ctx, results, principal, c.checkLine) {
-		c.eachLine(ctx, results, principal, c.resolveLine)
+	if c.eachLine(ctx, results, by, c.checkLine) {
+		c.eachLine(ctx, results, by, c.resolveLine)
 	}
 	return results
 }
 
 // eachLine does one thing for each line, until something does not answer, and reports whether
 // no line failed.
-func (c *Client) eachLine(ctx context.Context, results []LineResult, principal string,
+func (c *Client) eachLine(ctx context.Context, results []LineResult, by Decider,
 	do func(context.Context, ResolutionLine, Decider) (LineOutcome, Intent, error),
 ) bool {
 	good := true
 	for i := range results {
 		r := &results[i]
 		var v Intent
-		r.Outcome, v, r.Err = do(ctx, r.ResolutionLine, Decider{Principal: principal, Note: r.Note})
+		by.Note = r.Note
+		r.Outcome, v, r.Err = do(ctx, r.ResolutionLine, by)
 		r.State = v.State
 		good = good && r.Err == nil
 		var e *Error
@@ -182,9 +184,16 @@ func (c *Client) checkLine(ctx context.Context, line ResolutionLine, by Decider)
 		return LineFailed, Intent{}, notInDoubt(v)
 	}
 	if len(line.Result) > 0 {
-		if err := c.promises(ctx, row.ID, line.Result); err != nil {
+		if err := c.promises(ctx, row, line.Result); err != nil {
 			return LineFailed, Intent{}, err
 		}
+	}
+	decider, err := c.permitted(ctx, row, by)
+	if err == nil && decider.Permit != nil {
+		err = decider.Permit(row, line.decision())
+	}
+	if err != nil {
+		return LineFailed, Intent{}, err
 	}
 	return LineNotTried, Intent{}, nil
 }

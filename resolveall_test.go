@@ -85,23 +85,23 @@ func TestEachLineOfAFileIsDecidedForItselfAndTheSameFileAgainIsHarmless(t *testi
 		{Line: 2, IntentID: second.ID, Resolution: Resolution{As: ResolveRetry}, Note: "try"},
 		{Line: 3, IntentID: second.ID, Resolution: Resolution{As: ResolveNotApplied}, Note: "not seen"},
 	}
-	if got, want := outcomes(e.ResolveAll(t.Context(), lines, "eve")), "resolved completed; failed  retry_refused; resolved failed"; got != want {
+	if got, want := outcomes(e.ResolveAll(t.Context(), lines, Decider{Principal: "eve"})), "resolved completed; failed  retry_refused; resolved failed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	again := []ResolutionLine{lines[0], lines[2]}
-	if got, want := outcomes(e.ResolveAll(t.Context(), again, "eve")), "unchanged completed; unchanged failed"; got != want {
+	if got, want := outcomes(e.ResolveAll(t.Context(), again, Decider{Principal: "eve"})), "unchanged completed; unchanged failed"; got != want {
 		t.Errorf("again: %q, want %q", got, want)
 	}
 	keyed := refund
 	keyed.Name, keyed.Idempotent, keyed.Key.Remembers, keyed.Retry.MaxAttempts = "payments.capture", true, tools.WindowForever, 1
 	retry := []ResolutionLine{{Line: 1, IntentID: e.park(t, keyed, "order-3").ID, Resolution: Resolution{As: ResolveRetry}, Note: "try"}}
 	for _, want := range []LineOutcome{LineResolved, LineUnchanged} {
-		if got := e.ResolveAll(t.Context(), retry, "eve"); got[0].Outcome != want || got[0].Err != nil {
+		if got := e.ResolveAll(t.Context(), retry, Decider{Principal: "eve"}); got[0].Outcome != want || got[0].Err != nil {
 			t.Errorf("a retry: %+v, want %s", got[0], want)
 		}
 	}
 	// Somebody else is told who decided, and what is known of the effect.
-	results := e.ResolveAll(t.Context(), lines[:1], "bob")
+	results := e.ResolveAll(t.Context(), lines[:1], Decider{Principal: "bob"})
 	says(t, results[0].Err, intent.CodeNotInDoubt, intent.Applied, []string{"resolve_applied by eve at "}, nil)
 }
 
@@ -119,7 +119,7 @@ func TestNoLineIsRecordedIfOneCannotBe(t *testing.T) {
 		"a line in Go":   {ResolutionLine{IntentID: other.ID, Resolution: Resolution{As: "done"}, Note: "seen"}, "failed  invalid_resolution"},
 		"not in doubt":   {ResolutionLine{IntentID: e.lose(t, refund, "order-3").ID, Resolution: Resolution{As: ResolveApplied}, Note: "seen"}, "failed  not_in_doubt"},
 	} {
-		if got, want := outcomes(e.ResolveAll(t.Context(), []ResolutionLine{good, c.line}, "eve")), "not_tried; "+c.want; got != want {
+		if got, want := outcomes(e.ResolveAll(t.Context(), []ResolutionLine{good, c.line}, Decider{Principal: "eve"})), "not_tried; "+c.want; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestAWordOnAnEarlierGenerationIsNoneOnThisOne(t *testing.T) {
 	t.Parallel()
 	e, row := doubtful(t, refund)
 	line := []ResolutionLine{{Line: 1, IntentID: row.ID, Resolution: Resolution{As: ResolveNotApplied}, Note: "case 4711"}}
-	if got := outcomes(e.ResolveAll(t.Context(), line, "eve")); got != "resolved failed" {
+	if got := outcomes(e.ResolveAll(t.Context(), line, Decider{Principal: "eve"})); got != "resolved failed" {
 		t.Fatal(got)
 	}
 	if _, err := e.Reissue(t.Context(), row.ID, known); err != nil {
@@ -146,10 +146,10 @@ func TestAWordOnAnEarlierGenerationIsNoneOnThisOne(t *testing.T) {
 	if err != nil || row.State != intent.InDoubt || row.Generation != 2 {
 		t.Fatalf("%s, generation %d, %v", row.State, row.Generation, err)
 	}
-	if got := outcomes(e.ResolveAll(t.Context(), line, "eve")); got != "resolved failed" {
+	if got := outcomes(e.ResolveAll(t.Context(), line, Decider{Principal: "eve"})); got != "resolved failed" {
 		t.Error(got)
 	}
-	if got := outcomes(e.ResolveAll(t.Context(), line, "eve")); got != "unchanged failed" {
+	if got := outcomes(e.ResolveAll(t.Context(), line, Decider{Principal: "eve"})); got != "unchanged failed" {
 		t.Error(got)
 	}
 }
@@ -162,7 +162,7 @@ func TestAnotherResultIsNotTakenForTheOneThatWasRecorded(t *testing.T) {
 		{`{"id":"re_1"}`, "resolved completed"}, {`{"id":"re_1"}`, "unchanged completed"}, {`{"id":"re_2"}`, "failed  not_in_doubt"},
 	} {
 		line.Result = []byte(c.result)
-		if got := outcomes(e.ResolveAll(t.Context(), []ResolutionLine{line}, "eve")); got != c.want {
+		if got := outcomes(e.ResolveAll(t.Context(), []ResolutionLine{line}, Decider{Principal: "eve"})); got != c.want {
 			t.Errorf("%s: %q, want %q", c.result, got, c.want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestWhatIsLeftIsNotTriedOnceTheCallerIsGone(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	line := ResolutionLine{Line: 1, IntentID: row.ID, Resolution: Resolution{As: ResolveApplied}, Note: "seen"}
-	results := e.ResolveAll(gone, []ResolutionLine{line, line}, "eve")
+	results := e.ResolveAll(gone, []ResolutionLine{line, line}, Decider{Principal: "eve"})
 	if results[0].Outcome != LineFailed || results[1].Outcome != LineNotTried {
 		t.Errorf("%+v", results)
 	}

@@ -95,13 +95,15 @@ const (
 	CodeConfirmationDenied   Code = "confirmation_denied"
 	// CodeSelfConfirmation: the requester may not confirm what it asked for.
 	CodeSelfConfirmation Code = "self_confirmation"
+	// CodeNotPermitted: the policies do not let somebody decide so.
+	CodeNotPermitted Code = "not_permitted"
 	// CodeAlreadyConfirmed: the same person confirmed before, and others still have to.
 	CodeAlreadyConfirmed Code = "already_confirmed"
 	// CodeCommitmentChanged: what was shown is not what would run.
 	CodeCommitmentChanged Code = "commitment_changed"
 	// CodeIntentAltered: the row is not what its commitment is over.
 	CodeIntentAltered Code = "intent_altered"
-	// CodeConfirmationInsufficient: the policy asks for more people than have confirmed.
+	// CodeConfirmationInsufficient: the policy asks for more people than have confirmed and may.
 	CodeConfirmationInsufficient Code = "confirmation_insufficient"
 	// CodeNotAwaiting: a decision came for an intent that does not wait for one.
 	CodeNotAwaiting Code = "not_awaiting_confirmation"

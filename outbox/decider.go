@@ -15,13 +15,16 @@ type Decider struct {
 	Roles                []string
 	OnBehalfOf           []string
 	AuthenticationSource string
+	// Permit is asked about the locked row and what is decided, when nothing else stands against it
+	// and before anything is written. Its error is the answer. nil permits.
+	Permit func(Row, intent.DecisionKind) error
 }
 
 // decision is what the decider decides.
 func (by Decider) decision(kind intent.DecisionKind) Decision {
 	return Decision{
 		Kind: kind, Principal: by.Principal, Note: by.Note,
-		Roles: by.Roles, OnBehalfOf: by.OnBehalfOf, AuthenticationSource: by.AuthenticationSource,
+		Roles: by.Roles, OnBehalfOf: by.OnBehalfOf, AuthenticationSource: by.AuthenticationSource, permit: by.Permit,
 	}
 }
 

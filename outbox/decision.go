@@ -32,6 +32,7 @@ type Decision struct {
 	// unless the kind is intent.ResolveApplied. They are not read with the decision.
 	MediaType string
 	Result    []byte
+	permit    func(Row, intent.DecisionKind) error
 }
 
 // told says who decided what, and when.
@@ -203,13 +204,18 @@ func notAwaiting(ctx context.Context, tx pgx.Tx, row Row) error {
 }
 
 // insertDecision records what was decided on the locked row, at the time at which the row was
-// read: what was in time then is in time on record.
+// read: what was in time then is in time on record. The error may be that of [Decider.Permit].
 func insertDecision(ctx context.Context, tx pgx.Tx, row Row, d Decision) error {
 	const statement = `
 		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups,
 			authentication_source, roles, on_behalf_of)
 		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $14, nullif($7, ''), $8, $9, $10,
 			$11, coalesce($12::text[], '{}'), coalesce($13::text[], '{}') FROM decisions WHERE intent_id = $1`
+	if d.permit != nil {
+		if err := d.permit(row, d.Kind); err != nil {
+			return err
+		}
+	}
 	_, err := tx.Exec(ctx, statement, row.ID[:], string(d.Kind), d.Principal, d.Note, row.Commitment[:], row.Generation, d.MediaType, d.Result,
 		len(row.Attempts), len(row.Lookups), d.AuthenticationSource, d.Roles, d.OnBehalfOf, row.ReadAt)
 	return err

@@ -26,6 +26,27 @@ func DecidingActions() []Action {
 	return []Action{ActionConfirm, ActionDeny, ActionCancel, ActionResolve, ActionInquire, ActionReissue, ActionAcknowledge}
 }
 
+// ActionOf is the action of a decision.
+func ActionOf(kind intent.DecisionKind) Action {
+	switch kind {
+	case intent.Confirm:
+		return ActionConfirm
+	case intent.Deny:
+		return ActionDeny
+	case intent.Cancel:
+		return ActionCancel
+	case intent.ResolveApplied, intent.ResolveNotApplied, intent.Retry:
+		return ActionResolve
+	case intent.Inquire:
+		return ActionInquire
+	case intent.Reissue:
+		return ActionReissue
+	case intent.Acknowledge:
+		return ActionAcknowledge
+	}
+	panic("policy: no action for the decision " + string(kind))
+}
+
 // Act is a person's decision about an intent, as far as it matters to who may make it.
 type Act struct {
 	Action Action

@@ -26,6 +26,7 @@ infrastructure, 2 usage or no such intent, 7 it ended before.`,
 		},
 	}
 	f.register(cmd, "who cancels")
+	f.registerStanding(cmd, "who cancels")
 	return cmd
 }
 

@@ -58,6 +58,7 @@ not. That takes a worker that hosts the tool.`,
 	flags.BoolVar(&f.lookup, "lookup", false, "have the providers asked of all pages, and show what they say")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "with --lookup, wait for the answers for this `duration`")
 	f.register(cmd, "who has them asked")
+	f.registerStanding(cmd, "who has them asked")
 	cmd.AddCommand(newAcknowledgeCommand(p))
 	return cmd
 }
@@ -277,5 +278,6 @@ Exit statuses: 0 acknowledged, 1 infrastructure, 2 usage or no such intent, 7 it
 		},
 	}
 	f.register(cmd, "who acknowledges")
+	f.registerStanding(cmd, "who acknowledges")
 	return cmd
 }

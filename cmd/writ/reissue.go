@@ -30,6 +30,7 @@ its effect may have happened.`,
 		},
 	}
 	f.register(cmd, "who issues it again")
+	f.registerStanding(cmd, "who issues it again")
 	return cmd
 }
 

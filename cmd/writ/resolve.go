@@ -56,6 +56,7 @@ that failed.`,
 		},
 	}
 	f.register(cmd, "who resolves")
+	f.registerStanding(cmd, "who resolves")
 	cmd.Flags().BoolVar(&f.applied, "applied", false, "the effect happened")
 	cmd.Flags().BoolVar(&f.notApplied, "not-applied", false, "the effect did not happen")
 	cmd.Flags().BoolVar(&f.retry, "retry", false, "try again, if that cannot make it happen twice")

@@ -48,7 +48,7 @@ func (p *program) resolveFrom(cmd *cobra.Command, f resolveFlags) error {
 		return err
 	}
 	defer client.Close()
-	results := client.ResolveAll(cmd.Context(), lines, decider.Principal)
+	results := client.ResolveAll(cmd.Context(), lines, decider)
 	document := resolvedOf(results)
 	if err := p.print(document, func(w io.Writer) { writeResolved(w, document) }); err != nil {
 		return err

@@ -81,6 +81,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeConfirmationInsufficient: statusRefused,
 	intent.CodeSelfConfirmation:         statusRefused,
 	intent.CodeDelegatedConsent:         statusRefused,
+	intent.CodeNotPermitted:             statusRefused,
 	intent.CodeRecordsExist:             statusRefused,
 	intent.CodeIntentAltered:            statusRefused,
 	intent.CodeRetryRefused:             statusRefused,

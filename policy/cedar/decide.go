@@ -16,6 +16,11 @@ import (
 // Then it is refused to whom no policy permits it; else it is open to everybody.
 func (s *Set) Governs(action policy.Action) bool { return s.governed[action] }
 
+// GovernsDeciders reports whether the policies govern any of policy.DecidingActions.
+func (s *Set) GovernsDeciders() bool {
+	return slices.ContainsFunc(policy.DecidingActions(), s.Governs)
+}
+
 // MayDecide permits an action that the policies do not govern, and else what a policy permits that
 // names the action in its head, and none forbids. Errors are as those of Evaluate.
 func (s *Set) MayDecide(_ context.Context, a policy.Act) (policy.Verdict, error) {

@@ -1,0 +1,84 @@
+package writ
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"writ/intent"
+	"writ/outbox"
+	"writ/policy"
+)
+
+// permitted is the decider as it is recorded, if the policies that the intent was decided on let it
+// decide. They are asked under the intent's lock; what they read is read before.
+func (c *Client) permitted(ctx context.Context, row outbox.Row, by Decider) (outbox.Decider, error) {
+	decider := by.recorded()
+	rules, err := c.rulesOf(ctx, row)
+	if err != nil || rules == nil {
+		return decider, err
+	}
+	decider.Permit = func(locked outbox.Row, kind intent.DecisionKind) error {
+		return rules.permit(ctx, locked, kind, decider.Identity())
+	}
+	return decider, nil
+}
+
+// rules are policies that rule who may decide about an intent.
+type rules struct {
+	policy policy.Deciders
+	facts  policy.Facts
+}
+
+// rulesOf is nil if the intent was decided on without policies, or by a set of which PostgreSQL has
+// no text: then a worker of an earlier release had it, which could rule no decider, or it is the
+// host's own and not in Cedar.
+func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
+	var decision policy.Decision
+	if err := json.Unmarshal(row.Decision, &decision); err != nil {
+		return nil, fmt.Errorf("decision of intent %s: %w", row.ID, err)
+	}
+	if decision.PolicyDigest == "" {
+		return nil, nil
+	}
+	set, err := readPolicies(ctx, c.store, decision.PolicyDigest)
+	switch {
+	case intent.CodeOf(err) == intent.CodePoliciesNotFound:
+		return nil, nil
+	case err != nil || !set.GovernsDeciders():
+		return nil, err
+	}
+	tool, facts, err := c.factsOf(ctx, row, decision)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := set.ForSome(Hosted([]Tool{tool}))
+	if err != nil {
+		return nil, err
+	}
+	return &rules{policy: bound, facts: facts}, nil
+}
+
+// permit is the error, with code not_permitted, of somebody whom the policies do not let decide so.
+// What had to be confirmed is confirmed anew by whoever issues it again.
+func (r *rules) permit(ctx context.Context, row outbox.Row, kind intent.DecisionKind, by intent.EffectContext) error {
+	actions := []policy.Action{policy.ActionOf(kind)}
+	if kind == intent.Reissue && row.Record().Quorum() > 0 {
+		actions = append(actions, policy.ActionConfirm)
+	}
+	for _, action := range actions {
+		act := policy.Act{Action: action, By: by, On: r.facts}
+		act.On.Now = row.ReadAt
+		verdict, err := r.policy.MayDecide(ctx, act)
+		if err == nil && verdict.Allow {
+			continue
+		}
+		reason := verdict.Reason
+		if err != nil {
+			reason = "the policies give no answer: " + err.Error()
+		}
+		return intent.Errorf(intent.CodeNotPermitted, "%s may not do %s to intent %s: %s; nothing was recorded", by.Principal, action, row.ID, reason).
+			Proven(intent.Happened(row.Record()))
+	}
+	return nil
+}
