@@ -28,6 +28,7 @@ type Activities struct {
 	maxPayload, maxResult int
 	confirmWithin         time.Duration
 	breakerFailures       int
+	freed                 func()
 }
 
 // DefaultMaxResult is the size in bytes up to which an answer is kept whole.
@@ -54,6 +55,9 @@ type Config struct {
 	// BreakerFailures is how many attempts in a row a provider may leave unanswered within a
 	// minute before a hold is set on it. Default: DefaultBreakerFailures. Negative: any number.
 	BreakerFailures int
+	// Freed is called when a step has made room in a budget that others wait for; nil: they are
+	// found at the next sweep.
+	Freed func()
 }
 
 // New returns the activities of a worker.
@@ -62,6 +66,7 @@ func New(c Config) *Activities {
 		store: c.Store, registry: c.Registry, policy: c.Policy, queue: c.TaskQueue, worker: c.Worker, log: c.Logger,
 		maxPayload: c.MaxPayload, maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
 		confirmWithin: cmp.Or(c.ConfirmWithin, DefaultConfirmWithin), breakerFailures: cmp.Or(c.BreakerFailures, DefaultBreakerFailures),
+		freed: c.Freed,
 	}
 }
 
@@ -271,6 +276,7 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 	if err != nil {
 		return Progress{}, err
 	}
+	a.notice(row)
 	return progressOf(row), nil
 }
 
@@ -299,7 +305,7 @@ func (a *Activities) journal(ctx context.Context, in JournalInput) (Progress, er
 	if err != nil {
 		return Progress{}, err
 	}
-	a.alarm(row)
+	a.notice(row)
 	if row.Next().Kind == intent.Renew {
 		if row, err = a.store.Renew(ctx, Renewal(row)); err != nil {
 			return Progress{}, err

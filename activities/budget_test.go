@@ -15,7 +15,7 @@ import (
 func (b bundle) budget(t *testing.T, kind outbox.BudgetKind, allowed string) {
 	t.Helper()
 	on := outbox.BudgetLine{Tenant: "acme", Kind: kind, Window: time.Hour}
-	if _, err := b.store.SetBudget(t.Context(), on, allowed, eve); err != nil {
+	if _, err := b.store.SetBudget(t.Context(), on, allowed, outbox.OverDeny, eve); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -99,6 +99,7 @@ var privileges = map[string][]string{
 	"budget_changes":   {"SELECT", "INSERT"},
 	"budget_counters":  {"SELECT", "INSERT", "UPDATE"},
 	"budget_charges":   {"SELECT", "INSERT", "UPDATE"},
+	"budget_waits":     {"SELECT", "INSERT", "UPDATE", "DELETE"},
 }
 
 // Denied lists what the role needs and does not have, as "INSERT on intents". Tables that
