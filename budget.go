@@ -1,7 +1,9 @@
 package writ
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +26,16 @@ const (
 	BudgetConcurrency = outbox.BudgetConcurrency
 )
 
+// BudgetOver says what becomes of an intent that a budget has no room for.
+type BudgetOver = outbox.BudgetOver
+
+const (
+	// OverDeny refuses it as budget_exceeded.
+	OverDeny = outbox.OverDeny
+	// OverWait has it wait until there is room, unless it asks for more than is allowed at all.
+	OverWait = outbox.OverWait
+)
+
 // BudgetRequest says what is to be counted, and how much of it is allowed.
 type BudgetRequest struct {
 	// Tenant is whose intents count. Required.
@@ -34,6 +46,8 @@ type BudgetRequest struct {
 	// Allowed is an exact decimal of zero or more, in the unit of the payloads; whole, unless the
 	// kind is BudgetMoney.
 	Allowed string
+	// Over is what becomes of an intent that there is no room for. Default: OverDeny.
+	Over BudgetOver
 	// Currency is spelled exactly as payloads spell it, in at most 16 letters and digits; empty for
 	// tools whose spec names no currency. Only for BudgetMoney.
 	Currency string
@@ -54,9 +68,12 @@ type Budget struct {
 	WindowMS int64 `json:"window_ms,omitempty"`
 	// Allowed is absent if the budget was removed. It, Used and Left are exact decimals, of the
 	// window that runs.
-	Allowed string `json:"allowed,omitempty"`
-	Used    string `json:"used"`
-	Left    string `json:"left,omitempty"`
+	Allowed string     `json:"allowed,omitempty"`
+	Over    BudgetOver `json:"over"`
+	Used    string     `json:"used"`
+	Left    string     `json:"left,omitempty"`
+	// Waiting is how many intents wait for it.
+	Waiting int `json:"waiting,omitempty"`
 	// EndsAt is when the window ends that runs; absent for concurrency.
 	EndsAt time.Time `json:"ends_at,omitzero"`
 	// Principal is who changed it last, and Note says why.
@@ -68,10 +85,43 @@ type Budget struct {
 // BudgetChange is what somebody allowed, and when.
 type BudgetChange struct {
 	// Allowed is absent if the budget was removed.
-	Allowed   string    `json:"allowed,omitempty"`
-	Principal string    `json:"principal"`
-	Note      string    `json:"note,omitempty"`
-	ChangedAt time.Time `json:"changed_at"`
+	Allowed   string     `json:"allowed,omitempty"`
+	Over      BudgetOver `json:"over"`
+	Principal string     `json:"principal"`
+	Note      string     `json:"note,omitempty"`
+	ChangedAt time.Time  `json:"changed_at"`
+}
+
+// BudgetWait is what an intent waits for that no budget has counted yet.
+type BudgetWait struct {
+	// Budget is the one that had no room for it when it was last looked.
+	Budget Budget `json:"budget"`
+	// Asks is what it asks that budget for; absent if it cannot be counted.
+	Asks string `json:"asks,omitempty"`
+	// Ahead is how many wait for that budget and came before it, and Since is since when it waits.
+	Ahead int       `json:"ahead"`
+	Since time.Time `json:"since"`
+}
+
+// told names what is waited for, and since when.
+func (w BudgetWait) told() string {
+	text := fmt.Sprintf("budget %s has room for it, of which %s is left; it waits since %s", w.Budget.ID, w.Budget.Left, w.Since.Format(time.RFC3339))
+	if w.Ahead > 0 {
+		text += fmt.Sprintf(" behind %d others", w.Ahead)
+	}
+	return text
+}
+
+// budgetWait returns what keeps an intent waiting; nil if no budget does.
+func (c *Client) budgetWait(ctx context.Context, row outbox.Row) (*BudgetWait, error) {
+	if row.BudgetUntil.IsZero() {
+		return nil, nil
+	}
+	w, err := c.store.BudgetWaitOf(ctx, row.ID)
+	if w == nil || err != nil {
+		return nil, err // counted since
+	}
+	return &BudgetWait{Budget: budgetOf(w.Budget), Asks: w.Asks, Ahead: w.Ahead, Since: w.Since}, nil
 }
 
 // SetBudget allows so much, and returns the budget as it stands then. It counts what is admitted
@@ -86,7 +136,7 @@ func (c *Client) SetBudget(ctx context.Context, r BudgetRequest, by Decider) (Bu
 		return Budget{}, err
 	}
 	on := outbox.BudgetLine{Tenant: r.Tenant, Requester: r.Requester, Tool: r.Tool, Kind: r.Kind, Currency: r.Currency, Window: r.Window}
-	set, err := c.store.SetBudget(ctx, on, r.Allowed, by.recorded())
+	set, err := c.store.SetBudget(ctx, on, r.Allowed, cmp.Or(r.Over, OverDeny), by.recorded())
 	if err != nil {
 		return Budget{}, undecided(ctx, outbox.Row{}, err)
 	}
@@ -121,6 +171,8 @@ func (r BudgetRequest) check() error {
 	}
 	switch {
 	case problem != "":
+	case r.Over != "" && r.Over != OverDeny && r.Over != OverWait:
+		problem = "what it has no room for is to deny or to wait"
 	case r.Kind == BudgetConcurrency && r.Window != 0:
 		problem = "what counts the open intents has no window"
 	case r.Kind != BudgetConcurrency && (r.Window < minBudgetWindow || r.Window > maxBudgetWindow || r.Window%time.Second != 0):
@@ -210,7 +262,7 @@ func budgetID(text string) (uuid.UUID, error) {
 func budgetOf(b outbox.Budget) Budget {
 	return Budget{
 		ID: b.ID.String(), Tenant: b.Tenant, Requester: b.Requester, Tool: b.Tool, Kind: b.Kind, Currency: b.Currency,
-		WindowMS: b.Window.Milliseconds(), Allowed: b.Allowed, Used: b.Used, Left: b.Left, EndsAt: b.EndsAt,
+		WindowMS: b.Window.Milliseconds(), Allowed: b.Allowed, Over: b.Over, Used: b.Used, Left: b.Left, EndsAt: b.EndsAt, Waiting: b.Waiting,
 		Principal: b.Principal, Note: b.Note, ChangedAt: b.ChangedAt,
 	}
 }

@@ -114,6 +114,9 @@ func (v Intent) goesOn() string {
 	if v.Next.Reason == intent.ReasonRestored {
 		return fmt.Sprintf("goes on (%s) when somebody has run `writ recover --after-restore`, because PostgreSQL may have lost commits", v.State)
 	}
+	if v.Next.Reason == intent.ReasonAwaitsBudget && v.BudgetWait != nil {
+		return fmt.Sprintf("goes on (%s) when %s; nothing was sent yet", v.State, v.BudgetWait.told())
+	}
 	if v.Next.Reason != intent.ReasonHeld || len(v.Holds) == 0 {
 		return fmt.Sprintf("goes on (%s)", v.State)
 	}

@@ -56,6 +56,8 @@ type Intent struct {
 	HeldUntil time.Time `json:"held_until,omitzero"`
 	// Holds are those that stand and keep it from being sent.
 	Holds []Hold `json:"holds,omitempty"`
+	// BudgetWait is what it waits for that no budget has counted yet.
+	BudgetWait *BudgetWait `json:"budget_wait,omitempty"`
 	// RevokedAt is when the policy said no although something was sent already.
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
 	// Submission is how an enqueued request stands that is no intent yet; nil otherwise. Class,
@@ -170,6 +172,9 @@ func (c *Client) view(ctx context.Context, row outbox.Row) (Intent, error) {
 		return v, unread(ctx, v, err)
 	}
 	if v.Holds, err = c.holdsOn(ctx, row); err != nil {
+		return v, unread(ctx, v, err)
+	}
+	if v.BudgetWait, err = c.budgetWait(ctx, row); err != nil {
 		return v, unread(ctx, v, err)
 	}
 	return v, nil

@@ -110,6 +110,7 @@ type Worker struct {
 	cfg      WorkerConfig
 	registry *tools.Registry
 	store    *outbox.Store
+	sweeper  *recovery.Sweeper
 	ready    chan struct{}
 }
 
@@ -155,7 +156,10 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 	if cfg.StoredPolicies {
 		cfg.Policy = &storedPolicies{store: store, hosted: activities.Hosted(published), read: map[string]storedSet{}}
 	}
-	return &Worker{connection: conn, cfg: cfg, registry: registry, store: store, ready: make(chan struct{})}, nil
+	w := &Worker{connection: conn, cfg: cfg, registry: registry, store: store, ready: make(chan struct{})}
+	// A Temporal that lost its store knows no search attributes, and starts nothing without them.
+	w.sweeper = recovery.NewSweeper(w.store, w.temporal, cfg.Logger).Needs(w.registered)
+	return w, nil
 }
 
 // Identity names the process in claims and in the Temporal UI.
@@ -189,9 +193,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	sweeping, stopSweeping := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	if w.cfg.RecoverEvery > 0 {
-		// A Temporal that lost its store knows no search attributes, and starts nothing without them.
-		sweeper := recovery.NewSweeper(w.store, w.temporal, w.cfg.Logger).Needs(w.registered)
-		background.Go(func() { sweeper.Run(sweeping, w.cfg.RecoverEvery) })
+		background.Go(func() { w.sweeper.Run(sweeping, w.cfg.RecoverEvery) })
 	}
 	if w.cfg.DispatchEvery > 0 {
 		dispatcher := recovery.NewDispatcher(w.store, w.temporal, w.cfg.Logger, w.cfg.DispatchAtOnce).Needs(w.registered)
@@ -285,7 +287,7 @@ func (w *Worker) newPoller(fatal func(error)) worker.Worker {
 		Store: w.store, Registry: w.registry, Policy: policy.NewEngine(w.cfg.Policy, w.cfg.Logger).With(activities.WithGates(w.cfg.Gates, w.store)),
 		TaskQueue: w.cfg.TaskQueue, Worker: w.cfg.Identity, Logger: w.cfg.Logger,
 		MaxPayload: w.cfg.MaxPayload, MaxResult: w.cfg.MaxResult, ConfirmWithin: w.cfg.ConfirmWithin,
-		BreakerFailures: w.cfg.BreakerFailures, Follow: follow,
+		BreakerFailures: w.cfg.BreakerFailures, Follow: follow, Freed: w.sweeper.Wake,
 	})
 	poller.RegisterWorkflowWithOptions(workflows.ToolExecute, workflow.RegisterOptions{Name: workflows.Type})
 	poller.RegisterWorkflowWithOptions(workflows.ToolSchedule, workflow.RegisterOptions{Name: workflows.TypeScheduled})

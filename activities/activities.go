@@ -29,6 +29,7 @@ type Activities struct {
 	confirmWithin         time.Duration
 	breakerFailures       int
 	follow                func(ctx context.Context, inForce string) error
+	freed                 func()
 }
 
 // DefaultMaxResult is the size in bytes up to which an answer is kept whole.
@@ -58,6 +59,9 @@ type Config struct {
 	// Follow is called before each decision with the digest of the policies that are in force in
 	// PostgreSQL, empty if none are, so that Policy has them. Nil: Policy does not follow them.
 	Follow func(ctx context.Context, inForce string) error
+	// Freed is called when a step has made room in a budget that others wait for; nil: they are
+	// found at the next sweep.
+	Freed func()
 }
 
 // New returns the activities of a worker.
@@ -67,6 +71,7 @@ func New(c Config) *Activities {
 		maxPayload: c.MaxPayload, maxResult: cmp.Or(c.MaxResult, DefaultMaxResult),
 		confirmWithin: cmp.Or(c.ConfirmWithin, DefaultConfirmWithin), breakerFailures: cmp.Or(c.BreakerFailures, DefaultBreakerFailures),
 		follow: c.Follow,
+		freed:  c.Freed,
 	}
 }
 
@@ -293,6 +298,7 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 	if err != nil {
 		return Progress{}, err
 	}
+	a.notice(row)
 	return progressOf(row), nil
 }
 
@@ -321,7 +327,7 @@ func (a *Activities) journal(ctx context.Context, in JournalInput) (Progress, er
 	if err != nil {
 		return Progress{}, err
 	}
-	a.alarm(row)
+	a.notice(row)
 	if row.Next().Kind == intent.Renew {
 		if row, err = a.store.Renew(ctx, Renewal(row)); err != nil {
 			return Progress{}, err

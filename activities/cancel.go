@@ -25,5 +25,6 @@ func (a *Activities) Cancel(ctx context.Context, in Input) (p Progress, err erro
 	if err != nil {
 		return Progress{}, err
 	}
+	a.notice(row)
 	return progressOf(row), nil
 }

@@ -44,7 +44,7 @@ func (b bundle) egress(t *testing.T, tenant string, verdict outbox.EgressVerdict
 
 func (b bundle) allow(t *testing.T, on outbox.BudgetLine, allowed string) {
 	t.Helper()
-	if _, err := b.store.SetBudget(t.Context(), on, allowed, eve); err != nil {
+	if _, err := b.store.SetBudget(t.Context(), on, allowed, outbox.OverDeny, eve); err != nil {
 		t.Fatal(err)
 	}
 }

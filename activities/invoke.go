@@ -171,7 +171,7 @@ func (a *Activities) recordEvidence(ctx context.Context, row outbox.Row, ev outb
 	updated, err := retryDatabase(ctx, func() (outbox.Row, error) { return a.store.RecordEvidence(ctx, row.ID, ev, oversize, Seal) })
 	if err == nil {
 		row = updated
-		a.alarm(row)
+		a.notice(row)
 	} else {
 		a.log.Warn("evidence was not recorded; the journal will write it, without a large answer", "intent_id", row.ID, "attempt", ev.Attempt, "error", err)
 		if oversize {
@@ -190,7 +190,7 @@ func (a *Activities) recordLate(ctx context.Context, id intent.ID, ev outbox.Evi
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	row, err := retryDatabase(ctx, func() (outbox.Row, error) { return a.store.RecordEvidence(ctx, id, ev, true, Seal) })
-	a.alarm(row)
+	a.notice(row)
 	if err != nil {
 		a.log.Error("a late answer was lost", "intent_id", id, "attempt", ev.Attempt, "outcome", ev.Outcome, "error", err)
 	}

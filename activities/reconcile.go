@@ -151,12 +151,20 @@ func (a *Activities) recordLookup(ctx context.Context, row outbox.Row, found out
 	if err != nil {
 		return Progress{}, err
 	}
-	a.alarm(row)
+	a.notice(row)
 	return progressOf(row), nil
 }
 
 // lookupRecordTimeout is how long recording a lookup's answer is tried.
 const lookupRecordTimeout = 10 * time.Second
+
+// notice has others hear of what a step did to the row beside its own work.
+func (a *Activities) notice(row outbox.Row) {
+	a.alarm(row)
+	if row.Freed && a.freed != nil {
+		a.freed()
+	}
+}
 
 // alarm tells whoever watches the logs and the metrics that the evidence says something about
 // an intent that a person has to look at.

@@ -39,7 +39,7 @@ func (a *Activities) transact(ctx context.Context, tool tools.Transactor, r run,
 	}
 	if done.Evidence == nil {
 		killpoint.Reach(killpoint.AfterTransaction, row.ID.String())
-		a.alarm(done.Row)
+		a.notice(done.Row)
 		return InvokeOutput{Progress: progressOf(done.Row)}, nil
 	}
 	ev := *done.Evidence

@@ -37,6 +37,7 @@ const (
 	ReasonBackoff            = "backoff"
 	ReasonLeaseRunning       = "attempt_may_still_answer"
 	ReasonHeld               = "held"
+	ReasonAwaitsBudget       = "awaits_budget"
 	ReasonRestored           = "outbox_restored"
 	ReasonLookUp             = "look_up"
 	ReasonNextLookup         = "next_lookup"
@@ -303,6 +304,8 @@ func (r Record) invokeWhenDue(s survey, now time.Time, reason string) Step {
 		return Step{Kind: Wait, At: due, Reason: ReasonBackoff}
 	case r.HeldUntil.After(now):
 		return Step{Kind: Wait, At: r.HeldUntil, Reason: ReasonHeld}
+	case r.BudgetUntil.After(now):
+		return Step{Kind: Wait, At: r.BudgetUntil, Reason: ReasonAwaitsBudget}
 	}
 	return Step{Kind: Invoke, Attempt: s.total + 1, Reason: reason}
 }

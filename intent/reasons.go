@@ -20,6 +20,7 @@ var reasonRows = []ReasonRow{
 	{ReasonAwaitsConfirmation, "The intent waits for a person who confirms or denies it."},
 	{ReasonFirstAttempt, "Nothing was sent under this key yet; its first attempt is due."},
 	{ReasonHeld, "A hold on the tool, its provider or the tenant stands: nothing is sent before it is lifted."},
+	{ReasonAwaitsBudget, "A budget has no room for the intent, and none has counted it: nothing is sent before there is."},
 	{ReasonRestored, "PostgreSQL was restored or failed over, and may have lost commits: nothing is sent before an operator has run writ recover --after-restore."},
 	{ReasonResend, "An earlier attempt has no certain outcome, and the provider surely remembers its key: the same key is sent again."},
 	{ReasonRunAgain, "An earlier attempt has no answer, and cannot have had an effect that is not on the row: it runs again."},

@@ -235,6 +235,9 @@ type Record struct {
 	// HeldUntil is the time before which no claim may be granted, because of a hold; zero if
 	// there is none. The hold may then still stand.
 	HeldUntil time.Time
+	// BudgetUntil is the time before which no claim may be granted, because a budget has no room for
+	// the intent; zero if all have counted it.
+	BudgetUntil time.Time
 	// RestoredUntil is the time before which nothing may be sent and nothing be taken for undone,
 	// because the database may have lost commits; zero if it has not.
 	RestoredUntil time.Time

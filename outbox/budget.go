@@ -25,6 +25,16 @@ const (
 	BudgetConcurrency BudgetKind = "concurrency"
 )
 
+// BudgetOver says what becomes of an intent that a budget has no room for.
+type BudgetOver string
+
+const (
+	// OverDeny: it is refused.
+	OverDeny BudgetOver = "deny"
+	// OverWait: it waits until there is room.
+	OverWait BudgetOver = "wait"
+)
+
 // BudgetLine is what tells one budget from another.
 type BudgetLine struct {
 	Tenant string
@@ -44,6 +54,9 @@ type Budget struct {
 	BudgetLine
 	// Allowed is an exact decimal; empty if the budget was removed.
 	Allowed string
+	Over    BudgetOver
+	// Waiting is how many intents stand in its line.
+	Waiting int
 	// Used is what counts in the window that runs, or what is open, as an exact decimal.
 	Used string
 	// Left is what is left of Allowed; never negative.
@@ -64,8 +77,9 @@ const windowBegin = `
 
 // budgetState reads how budgets stand. A counter whose window is over counts nothing.
 const budgetState = `
-	SELECT s.id, s.tenant, s.requester, s.tool, s.kind, s.currency, s.span, coalesce(s.allowed::text, ''), s.used::text,
-		greatest(s.allowed - s.used, 0)::text, s.begin + s.span, h.principal, h.note, h.changed_at
+	SELECT s.id, s.tenant, s.requester, s.tool, s.kind, s.currency, s.span, coalesce(s.allowed::text, ''), s.over, s.used::text,
+		greatest(s.allowed - s.used, 0)::text, s.begin + s.span, h.principal, h.note, h.changed_at,
+		(SELECT count(*) FROM budget_waits WHERE budget_id = s.id)
 	FROM (
 		SELECT b.*, greatest(c.begun, w.begin) AS begin, CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END AS used
 		FROM budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w) s,
@@ -73,12 +87,13 @@ const budgetState = `
 
 // SetBudget allows so much on the line, in one flushed commit, and returns the budget. It counts
 // what is admitted after that; on a line that has a budget the count goes on. allowed is an exact
-// decimal, and was checked. The change is kept for ever.
-func (s *Store) SetBudget(ctx context.Context, on BudgetLine, allowed string, by Decider) (Budget, error) {
+// decimal, and was checked. The change is kept for ever. What waits already goes on waiting,
+// whatever becomes of newcomers.
+func (s *Store) SetBudget(ctx context.Context, on BudgetLine, allowed string, over BudgetOver, by Decider) (Budget, error) {
 	const upsert = `
-		INSERT INTO budgets (id, tenant, requester, tool, kind, currency, span, allowed)
-		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (tenant, requester, tool, kind, currency, span) DO UPDATE SET allowed = excluded.allowed
+		INSERT INTO budgets (id, tenant, requester, tool, kind, currency, span, allowed, over)
+		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (tenant, requester, tool, kind, currency, span) DO UPDATE SET allowed = excluded.allowed, over = excluded.over
 		RETURNING id`
 	const counter = `
 		INSERT INTO budget_counters (budget_id, begun, used)
@@ -87,7 +102,7 @@ func (s *Store) SetBudget(ctx context.Context, on BudgetLine, allowed string, by
 	var set Budget
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		var id uuid.UUID
-		err := tx.QueryRow(ctx, upsert, on.Tenant, on.Requester, on.Tool, string(on.Kind), on.Currency, on.Window, allowed).Scan((*[16]byte)(&id))
+		err := tx.QueryRow(ctx, upsert, on.Tenant, on.Requester, on.Tool, string(on.Kind), on.Currency, on.Window, allowed, string(over)).Scan((*[16]byte)(&id))
 		if err != nil {
 			return err
 		}
@@ -127,8 +142,8 @@ func (s *Store) RemoveBudget(ctx context.Context, id uuid.UUID, by Decider) (Bud
 // recordChange keeps who changed the budget, whose row the transaction has locked, to what it is.
 func recordChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, by Decider) error {
 	const statement = `
-		INSERT INTO budget_changes (budget_id, number, allowed, principal, note, changed_at)
-		SELECT b.id, 1 + (SELECT count(*) FROM budget_changes WHERE budget_id = b.id), b.allowed, $2, $3, writ_now()
+		INSERT INTO budget_changes (budget_id, number, allowed, over, principal, note, changed_at)
+		SELECT b.id, 1 + (SELECT count(*) FROM budget_changes WHERE budget_id = b.id), b.allowed, b.over, $2, $3, writ_now()
 		FROM budgets b WHERE b.id = $1`
 	_, err := tx.Exec(ctx, statement, id, by.Principal, by.Note)
 	return err
@@ -155,6 +170,7 @@ func (s *Store) Budgets(ctx context.Context, tenant string, all bool) ([]Budget,
 type BudgetChange struct {
 	// Allowed is empty if the budget was removed.
 	Allowed         string
+	Over            BudgetOver
 	Principal, Note string
 	ChangedAt       time.Time
 }
@@ -163,14 +179,14 @@ type BudgetChange struct {
 // budget_not_found if there never was one with the id.
 func (s *Store) BudgetChanges(ctx context.Context, id uuid.UUID) ([]BudgetChange, error) {
 	const query = `
-		SELECT coalesce(allowed::text, ''), principal, note, changed_at FROM budget_changes WHERE budget_id = $1 ORDER BY number`
+		SELECT coalesce(allowed::text, ''), over, principal, note, changed_at FROM budget_changes WHERE budget_id = $1 ORDER BY number`
 	rows, err := s.pool.Query(ctx, query, id)
 	if err != nil {
 		return nil, DatabaseError(err)
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (BudgetChange, error) {
 		var c BudgetChange
-		err := row.Scan(&c.Allowed, &c.Principal, &c.Note, &c.ChangedAt)
+		err := row.Scan(&c.Allowed, &c.Over, &c.Principal, &c.Note, &c.ChangedAt)
 		c.ChangedAt = c.ChangedAt.UTC()
 		return c, err
 	})
@@ -195,8 +211,8 @@ func oneBudget(ctx context.Context, tx pgx.Tx, id uuid.UUID) (Budget, error) {
 func scanBudget(row pgx.CollectableRow) (Budget, error) {
 	var b Budget
 	var left *string
-	err := row.Scan((*[16]byte)(&b.ID), &b.Tenant, &b.Requester, &b.Tool, &b.Kind, &b.Currency, &b.Window, &b.Allowed, &b.Used,
-		&left, &b.EndsAt, &b.Principal, &b.Note, &b.ChangedAt)
+	err := row.Scan((*[16]byte)(&b.ID), &b.Tenant, &b.Requester, &b.Tool, &b.Kind, &b.Currency, &b.Window, &b.Allowed, &b.Over, &b.Used,
+		&left, &b.EndsAt, &b.Principal, &b.Note, &b.ChangedAt, &b.Waiting)
 	b.Left, b.EndsAt, b.ChangedAt = value(left), b.EndsAt.UTC(), b.ChangedAt.UTC()
 	if b.Kind == BudgetConcurrency {
 		b.EndsAt = time.Time{}

@@ -17,7 +17,7 @@ var eurosADay = outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetMoney, Curr
 
 func (b bundle) allow(t *testing.T, on outbox.BudgetLine, allowed string) outbox.Budget {
 	t.Helper()
-	set, err := b.SetBudget(t.Context(), on, allowed, eve)
+	set, err := b.SetBudget(t.Context(), on, allowed, outbox.OverDeny, eve)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 // Money is what of an intent the budgets of money count.
 type Money struct {
 	// Amount is an exact decimal, and Currency is spelled as the payload spells it.
-	Amount, Currency string
+	Amount   string `json:"amount"`
+	Currency string `json:"currency"`
 	// Problem says why the payload cannot be counted; empty if it can.
-	Problem string
+	Problem string `json:"problem,omitempty"`
 }
 
 // admission is what asks to be counted: an intent's generation.
@@ -27,30 +29,27 @@ type admission struct {
 	tenant, requester, tool string
 	// money is nil if the tool's spec names no amount.
 	money *Money
+	// number is its place in the line of those that wait; 0: it does not wait yet.
+	number int64
 }
 
 func (p Proposal) admission() admission {
 	return admission{id: p.ID(), generation: 1, tenant: p.Tenant, requester: p.Principal, tool: p.Tool, money: p.Money}
 }
 
-// Admissible is nil if the budgets have room for the proposal now. It counts nothing: what a
-// decision before it rests on may have changed when the row is inserted. The errors are those of
-// Insert, budget_exceeded and budget_uncountable.
+// Admissible is nil unless Insert would refuse the proposal now, with budget_exceeded or
+// budget_uncountable. It counts nothing: what a decision before it rests on may have changed when
+// the row is inserted.
 func (s *Store) Admissible(ctx context.Context, p Proposal) error {
 	a := p.admission()
-	err := s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
+	return s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
 		counts, err := a.counts(ctx, tx)
 		if err != nil {
 			return err
 		}
-		for _, c := range counts {
-			if err := c.exceeded(ctx, tx); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err = a.stoppedBy(ctx, tx, counts)
+		return err
 	})
-	return err
 }
 
 // Counted reports whether a budget stands that counts such intents. What has to be counted needs a
@@ -70,73 +69,131 @@ const budgetsOf = `
 type count struct {
 	budget uuid.UUID
 	amount string
+	// waits says that a newcomer that finds no room waits.
+	waits bool
 }
 
+// uncounted is what an intent that waits asks a budget for that cannot count it.
+const uncounted = "infinity"
+
 // admit counts an intent, whose row tx has inserted or locked, in every budget that it falls
-// under. It is the last statement of its transaction: the counter's row is locked until the
-// COMMIT is on disk, and all that are admitted under one budget follow each other there. All
-// transactions lock counters in the order of their budgets' ids.
+// under, or puts it in the line of one that has no room. It is the last statement of its
+// transaction: the counter's row is locked until the COMMIT is on disk, and all that are admitted
+// under one budget follow each other there. All transactions lock counters in the order of their
+// budgets' ids.
 //
 // The error has code budget_exceeded or budget_uncountable; then tx must not be committed.
-func (a admission) admit(ctx context.Context, tx pgx.Tx) error {
+func (a admission) admit(ctx context.Context, tx pgx.Tx) (waits bool, err error) {
 	counts, err := a.counts(ctx, tx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	for _, c := range counts {
-		if err := a.charge(ctx, tx, c); err != nil {
-			return err
+	for range admitTries {
+		stop, err := a.place(ctx, tx, counts)
+		if stop == nil || err != nil {
+			return false, err
+		}
+		if waits, err := a.wait(ctx, tx, *stop); waits || err != nil {
+			return waits, err
 		}
 	}
-	return nil
+	return false, a.busy()
+}
+
+// admitTries bounds how often it is tried to count where there was no room, and some by the time
+// that was looked: a window ended, or something was released.
+const admitTries = 5
+
+func (a admission) busy() error {
+	return intent.Errorf(intent.CodeDatabaseUnavailable, "the budgets of tenant %s change faster than it can be counted in them; to ask again is safe, with the same request key", a.tenant)
+}
+
+// place counts the intent in all budgets, or in none and returns the one that it has to wait for.
+func (a admission) place(ctx context.Context, tx pgx.Tx, counts []count) (stop *count, err error) {
+	if len(counts) == 0 {
+		return nil, nil
+	}
+	for range admitTries {
+		if all, err := a.chargeAll(ctx, tx, counts); all || err != nil {
+			return nil, err
+		}
+		if stop, err := a.stoppedBy(ctx, tx, counts); stop != nil || err != nil {
+			return stop, err
+		}
+	}
+	return nil, a.busy()
+}
+
+// chargeAll reports whether every budget had room. If one had not, none is locked or changed.
+func (a admission) chargeAll(ctx context.Context, tx pgx.Tx, counts []count) (all bool, err error) {
+	part, err := tx.Begin(ctx) // a savepoint
+	if err != nil {
+		return false, err
+	}
+	for _, c := range counts {
+		if had, err := a.charge(ctx, part, c, false); err != nil {
+			return false, err
+		} else if !had {
+			return false, part.Rollback(ctx)
+		}
+	}
+	return true, part.Commit(ctx)
 }
 
 // counts returns what is to be counted, in the order in which counters are locked. A budget of
 // money for any tool does not concern a tool whose spec names no amount; one for that very tool
 // does, and so does every one in another currency than the payload's if there is none in it:
-// what cannot be counted is not let through.
+// what cannot be counted is not let through. What waits already then waits for that budget.
 func (a admission) counts(ctx context.Context, tx pgx.Tx) ([]count, error) {
-	const query = `SELECT b.id, b.tool, b.kind, b.currency ` + budgetsOf + ` ORDER BY b.id`
+	const query = `SELECT b.id, b.tool, b.kind, b.currency, b.over = 'wait' ` + budgetsOf + ` ORDER BY b.id`
 	rows, err := tx.Query(ctx, query, a.tenant, a.requester, a.tool)
 	if err != nil {
 		return nil, err
 	}
 	var list []count
-	covered, missed := false, false
-	var id uuid.UUID
-	var tool, currency string
+	var c, missed count
+	var covered bool
+	var tool, currency, problem string
 	var kind BudgetKind
-	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &tool, &kind, &currency}, func() error {
-		switch {
-		case kind != BudgetMoney:
-			list = append(list, count{id, "1"})
-		case a.money == nil && tool == "":
-		case a.money == nil:
-			return a.uncountable("the tool's spec does not name an amount")
-		case a.money.Problem != "":
-			return a.uncountable(a.money.Problem)
-		case a.money.Currency == currency:
-			covered, list = true, append(list, count{id, a.money.Amount})
-		default:
-			missed = true
+	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&c.budget), &tool, &kind, &currency, &c.waits}, func() error {
+		c.amount = "1"
+		if kind == BudgetMoney {
+			if a.money == nil && tool == "" {
+				return nil
+			}
+			if why := a.uncountable(currency); why != "" {
+				missed, problem = count{budget: c.budget, amount: uncounted}, why
+				return nil
+			}
+			c.amount, covered = a.money.Amount, true
 		}
+		list = append(list, c)
 		return nil
 	})
-	if err == nil && missed && !covered {
-		return nil, a.uncountable(fmt.Sprintf("no budget is in its currency %.16q", a.money.Currency))
+	switch {
+	case err != nil || problem == "" || covered:
+		return list, err
+	case a.number > 0:
+		return append(list, missed), nil
 	}
-	return list, err
+	return nil, intent.Errorf(intent.CodeBudgetUncountable, "a budget of money of tenant %s stands, and what %s would cost cannot be counted: %s", a.tenant, a.tool, problem)
 }
 
-func (a admission) uncountable(problem string) error {
-	return intent.Errorf(intent.CodeBudgetUncountable, "a budget of money of tenant %s stands, and what %s would cost cannot be counted: %s", a.tenant, a.tool, problem)
+// uncountable says why a budget of money in that currency cannot count the intent; empty if it can.
+func (a admission) uncountable(currency string) string {
+	switch {
+	case a.money == nil:
+		return "the tool's spec does not name an amount"
+	case a.money.Problem != "":
+		return a.money.Problem
+	case a.money.Currency != currency:
+		return fmt.Sprintf("no budget is in its currency %.16q", a.money.Currency)
+	}
+	return ""
 }
 
-// chargeTries bounds how often a charge is tried that found no room where there is some by the
-// time that is looked: a window ended, or something was released.
-const chargeTries = 5
-
-func (a admission) charge(ctx context.Context, tx pgx.Tx, c count) error {
+// charge reports whether the budget had room. With force it counts also where there is none.
+func (a admission) charge(ctx context.Context, tx pgx.Tx, c count, force bool) (had bool, err error) {
 	// The window is greatest of two, because a transaction may wait for the counter while a
 	// window ends, and must not take its successor back.
 	const statement = `
@@ -144,34 +201,70 @@ func (a admission) charge(ctx context.Context, tx pgx.Tx, c count) error {
 			UPDATE budget_counters c
 			SET used = CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END + $2::numeric, begun = greatest(c.begun, w.begin)
 			FROM (SELECT b.allowed, ` + windowBegin + ` AS begin FROM budgets b WHERE b.id = $1 AND b.allowed IS NOT NULL OFFSET 0) w
-			WHERE c.budget_id = $1 AND CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END + $2::numeric <= w.allowed
+			WHERE c.budget_id = $1 AND ($5 OR CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END + $2::numeric <= w.allowed
+				AND NOT EXISTS (SELECT FROM budget_waits l WHERE l.budget_id = $1 AND l.number < $6 AND l.amount <= w.allowed))
 			RETURNING c.begun)
 		INSERT INTO budget_charges (intent_id, budget_id, generation, amount, begun)
 		SELECT $3, $1, $4, $2::numeric, begun FROM counted`
-	for range chargeTries {
-		tag, err := tx.Exec(ctx, statement, c.budget, c.amount, a.id[:], a.generation)
-		if err != nil || tag.RowsAffected() == 1 {
-			return err
-		}
-		if err := c.exceeded(ctx, tx); err != nil {
-			return err
-		}
-	}
-	return intent.Errorf(intent.CodeDatabaseUnavailable, "budget %s changes faster than it can be counted in; to ask again is safe, with the same request key", c.budget)
+	tag, err := tx.Exec(ctx, statement, c.budget, c.amount, a.id[:], a.generation, force, a.after(c))
+	return tag.RowsAffected() == 1, err
 }
 
-// exceeded is nil if the budget has room, or does not stand any more.
-func (c count) exceeded(ctx context.Context, tx pgx.Tx) error {
+// after is the number before which those in the budget's line come first. Where newcomers do not
+// wait they pass a line, which is of those that waited when they did.
+func (a admission) after(c count) int64 {
+	switch {
+	case a.number > 0:
+		return a.number
+	case c.waits:
+		return math.MaxInt64
+	}
+	return 0
+}
+
+// room is how a budget stands to what asks for it.
+type room int
+
+const (
+	enough room = iota // or the budget does not stand any more
+	// full: there is none now, or others come first.
+	full
+	// never: more is asked for than is allowed at all.
+	never
+)
+
+func (a admission) room(ctx context.Context, tx pgx.Tx, c count) (Budget, room, error) {
+	const query = `
+		SELECT CASE WHEN $1::numeric > $2::numeric THEN 2
+			WHEN $1::numeric > $2::numeric - $3::numeric
+				OR EXISTS (SELECT FROM budget_waits l WHERE l.budget_id = $4 AND l.number < $5 AND l.amount <= $2::numeric) THEN 1
+			ELSE 0 END`
 	b, err := oneBudget(ctx, tx, c.budget)
 	if err != nil || b.Allowed == "" {
-		return err
+		return b, enough, err
 	}
-	var over bool
-	if err := tx.QueryRow(ctx, `SELECT $1::numeric > $2::numeric - $3::numeric`, c.amount, b.Allowed, b.Used).Scan(&over); err != nil || !over {
-		return err
+	var has room
+	err = tx.QueryRow(ctx, query, c.amount, b.Allowed, b.Used, c.budget, a.after(c)).Scan(&has)
+	return b, has, err
+}
+
+// stoppedBy returns the first budget that the intent has to wait for, nil if all have room. The
+// error has code budget_exceeded if one has none and refuses newcomers, or could never admit this.
+func (a admission) stoppedBy(ctx context.Context, tx pgx.Tx, counts []count) (stop *count, err error) {
+	for _, c := range counts {
+		b, has, err := a.room(ctx, tx, c)
+		switch {
+		case err != nil:
+			return nil, err
+		case has == enough:
+		case a.number == 0 && (!c.waits || has == never):
+			return nil, intent.Errorf(intent.CodeBudgetExceeded, "budget %s (%s) has %s left and this asks for %s; %s", b.ID, b.BudgetLine.told(b.Allowed),
+				strings.TrimSpace(b.Left+" "+b.Currency), strings.TrimSpace(c.amount+" "+b.Currency), b.anew(has))
+		case stop == nil:
+			stop = &c
+		}
 	}
-	return intent.Errorf(intent.CodeBudgetExceeded, "budget %s (%s) has %s left and this asks for %s; %s", b.ID, b.BudgetLine.told(b.Allowed),
-		strings.TrimSpace(b.Left+" "+b.Currency), strings.TrimSpace(c.amount+" "+b.Currency), b.anew())
+	return stop, nil
 }
 
 // told says in words what a line counts and how much is allowed on it.
@@ -198,8 +291,11 @@ func (l BudgetLine) told(allowed string) string {
 }
 
 // anew says when there will be room.
-func (b Budget) anew() string {
-	if b.Kind == BudgetConcurrency {
+func (b Budget) anew(has room) string {
+	switch {
+	case has == never:
+		return "that is more than is allowed at all"
+	case b.Kind == BudgetConcurrency:
 		return "ask again when one of those that are open has ended"
 	}
 	return "it begins anew at " + b.EndsAt.Format(time.RFC3339)
@@ -209,7 +305,9 @@ func (b Budget) anew() string {
 // shows. It counts while the intent is open and after it ended, until it is proven that nothing
 // happened; late evidence of an effect counts it again, whether there is room or not. Concurrency
 // counts what is open. Where an intent was admitted more than once, only the last time can count.
-func recount(ctx context.Context, tx pgx.Tx, row Row) error {
+//
+// freed says that somebody waits for a budget that has, or may have, more room by it.
+func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
 	const query = `
 		SELECT c.budget_id, c.generation, b.kind, c.released_at IS NULL
 		FROM budget_charges c JOIN budgets b ON b.id = c.budget_id
@@ -221,28 +319,41 @@ func recount(ctx context.Context, tx pgx.Tx, row Row) error {
 		Kind       BudgetKind
 		Counts     bool
 	}
+	happened := intent.Happened(row.Record()) != intent.NotApplied
+	var less [][16]byte
+	if row.awaitsBudget() {
+		left, err := leaveLine(ctx, tx, row, happened)
+		if err != nil {
+			return false, err
+		}
+		less = append(less, left)
+	}
 	rows, err := tx.Query(ctx, query, row.ID[:])
 	if err != nil {
-		return err
+		return false, err
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[charge])
 	if err != nil {
-		return err
+		return false, err
 	}
-	spent := !row.State.Ended() || intent.Happened(row.Record()) != intent.NotApplied
 	for _, c := range list {
-		counts := spent
-		if c.Kind == BudgetConcurrency {
-			counts = !row.State.Ended()
-		}
+		counts := !row.State.Ended() || happened && c.Kind != BudgetConcurrency
 		if counts == c.Counts {
 			continue
 		}
 		if err := flip(ctx, tx, row.ID, c.Budget, c.Generation, counts); err != nil {
-			return err
+			return false, err
+		}
+		if !counts {
+			less = append(less, c.Budget)
 		}
 	}
-	return nil
+	if len(less) == 0 {
+		return false, nil
+	}
+	// A statement of its own: it sees who has begun to wait while this waited for the counter.
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM budget_waits WHERE budget_id = ANY ($1))`, less).Scan(&freed)
+	return freed, err
 }
 
 // flip makes a charge count, or no longer. A window that is over has no count that it would

@@ -21,7 +21,8 @@ import (
 // and dropped. The error is ErrDuplicateChanged, and nothing was written, if a guarded proposal repeats another
 // intent by now than the one that it was decided on. Nor is anything where a budget has no room
 // for it, budget_exceeded, or its cost cannot be counted, budget_uncountable; who decides makes a
-// refusal of that. Only what is inserted is counted, in the same commit.
+// refusal of that. Only what is inserted is counted, in the same commit; what has to wait for a
+// budget is not counted yet, and the row says so.
 func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 	state := intent.Recorded
 	if p.ConfirmWithin > 0 {
@@ -47,7 +48,11 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 		if row, err = presumeLostRow(ctx, tx, row); err != nil {
 			return err
 		}
-		return p.admission().admit(ctx, tx)
+		waits, err := p.admission().admit(ctx, tx)
+		if waits {
+			row, err = load(ctx, tx, row.ID)
+		}
+		return err
 	})
 	return row, err
 }

@@ -103,6 +103,7 @@ var privileges = map[string][]string{
 	"policy_changes":   {"SELECT", "INSERT"},
 	"consents":         {"SELECT", "INSERT"},
 	"egress_rules":     {"SELECT", "INSERT"},
+	"budget_waits":     {"SELECT", "INSERT", "UPDATE", "DELETE"},
 }
 
 // Denied lists what the role needs and does not have, as "INSERT on intents". Tables that

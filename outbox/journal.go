@@ -78,7 +78,7 @@ func learnt(ctx context.Context, tx pgx.Tx, before Row, seal Seal) (Row, error) 
 		return row, err
 	}
 	if row.State.Ended() {
-		if err := recount(ctx, tx, row); err != nil {
+		if row.Freed, err = recount(ctx, tx, row); err != nil {
 			return row, err
 		}
 	}
@@ -272,7 +272,8 @@ func move(ctx context.Context, tx pgx.Tx, row *Row, to intent.State) error {
 		SET version = version + 1, state = $2, due_at = NULL, decision = $5, commitment = $6, alert = nullif($7, ''),
 			ended_at = CASE WHEN $3 THEN writ_now() END
 		WHERE id = $1 AND version = $4
-		RETURNING version, ended_at, $3 AND EXISTS (SELECT FROM budget_charges WHERE intent_id = $1)`
+		RETURNING version, ended_at,
+			$3 AND EXISTS (SELECT FROM budget_charges WHERE intent_id = $1) OR EXISTS (SELECT FROM budget_waits WHERE intent_id = $1)`
 	var ended *time.Time
 	var counted bool
 	err := tx.QueryRow(ctx, statement, row.ID[:], string(to), to.Ended(), row.Version, row.Decision, row.Commitment[:], row.Alert).
@@ -284,5 +285,6 @@ func move(ctx context.Context, tx pgx.Tx, row *Row, to intent.State) error {
 	if !counted {
 		return nil
 	}
-	return recount(ctx, tx, *row)
+	row.Freed, err = recount(ctx, tx, *row)
+	return err
 }

@@ -18,7 +18,7 @@ import (
 // confirmed anew by whoever issues it again, so the requester may not (self_confirmation).
 //
 // Budgets count it anew, since its failure was released; money is what those of money count. The
-// errors are those of Insert, and nothing is decided then.
+// errors are those of Insert, and nothing is decided then. Where a budget says so it waits.
 func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, money *Money, next func(Row) Renewal) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
@@ -46,7 +46,11 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, money *Mo
 		if row, err = renew(ctx, tx, row, renewal.Key, renewal.Commitment); err != nil {
 			return err
 		}
-		return admission{id: id, generation: row.Generation, tenant: row.Tenant, requester: row.Principal, tool: row.Tool, money: money}.admit(ctx, tx)
+		waits, err := row.admission(row.Generation, money).admit(ctx, tx)
+		if waits {
+			row, err = load(ctx, tx, id)
+		}
+		return err
 	})
 	return row, err
 }

@@ -296,6 +296,14 @@ func presume(ctx context.Context, tx pgx.Tx, row Row, lost time.Time) (Row, erro
 	if _, err := tx.Exec(ctx, statement, row.ID[:], len(row.Attempts)+1, uuid.New(), presumedBy, lost, lease); err != nil {
 		return row, err
 	}
+	marked, err := load(ctx, tx, row.ID)
+	if err != nil || !marked.awaitsBudget() {
+		return marked, err
+	}
+	// It may have been counted and sent in what was lost.
+	if _, err := recount(ctx, tx, marked); err != nil {
+		return marked, err
+	}
 	return load(ctx, tx, row.ID)
 }
 

@@ -44,6 +44,9 @@ type Row struct {
 	Revocation   []byte // canonical JSON
 	// HeldUntil is the time before which no claim may be granted; zero if no hold stands.
 	HeldUntil time.Time
+	// BudgetUntil is when it is looked again whether the budgets have room for the intent, which
+	// none has counted yet; zero: it waits for none.
+	BudgetUntil time.Time
 	// RestoredUntil is that of intent.Record: when it is looked again whether an operator has run
 	// [Store.AfterRestore]; zero if the database is trusted.
 	RestoredUntil time.Time
@@ -55,6 +58,9 @@ type Row struct {
 	// Raised says that the call that returned the row has raised the alert. It is not read with
 	// the row.
 	Raised bool
+	// Freed says that the call that returned the row has made room for others that wait for a
+	// budget. It is not read with the row.
+	Freed bool
 	// SuspectedDuplicateOf is zero unless the intent seems to repeat an earlier one.
 	SuspectedDuplicateOf intent.ID
 	// ConfirmBy is until when people may confirm the intent; zero if nobody has to.
@@ -83,7 +89,7 @@ func (r Row) Record() intent.Record {
 	rec := intent.Record{
 		State: r.State, Version: r.Version, Generation: r.Generation,
 		FirstSentAt: r.FirstSentAt, ConfirmBy: r.ConfirmBy, Approvers: r.Approvers, Commitment: r.Commitment, Rules: r.Rules,
-		RevokedAt: r.RevokedAt, RevokedAfter: r.RevokedAfter, HeldUntil: r.HeldUntil, RestoredUntil: r.RestoredUntil, Decisions: r.Decided,
+		RevokedAt: r.RevokedAt, RevokedAfter: r.RevokedAfter, HeldUntil: r.HeldUntil, BudgetUntil: r.BudgetUntil, RestoredUntil: r.RestoredUntil, Decisions: r.Decided,
 		Attempts: make([]intent.Attempt, len(r.Attempts)), Lookups: make([]intent.Lookup, len(r.Lookups)),
 	}
 	for i, a := range r.Attempts {

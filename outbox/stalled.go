@@ -18,15 +18,16 @@ type Stalled struct {
 	TaskQueue   string
 	Traceparent string
 	State       intent.State
-	// Since is since when it is taken without having moved; zero if a hold stops it.
+	// Since is since when it is taken without having moved; zero if a hold or a budget stops it.
 	Since time.Time
 	// Alarm says that it has not moved for [StuckAfter] although it was taken again and again, and
 	// that this has not been said within the last hour.
 	Alarm bool
 }
 
-// heldGrace is how long an intent that is held, or whose database was restored, is left alone: it
-// makes no progress however often it is started again, and who ends that makes it due.
+// heldGrace is how long an intent that is held, that waits for a budget, or whose database was
+// restored, is left alone: it makes no progress however often it is started again, and who ends
+// that makes it due.
 const heldGrace = 5 * time.Minute
 
 // takeStalled takes the intents whose due time has passed.
@@ -37,7 +38,7 @@ const heldGrace = 5 * time.Minute
 const takeStalled = `
 	WITH clock AS MATERIALIZED (SELECT writ_now() AS now),
 	overdue AS (
-		SELECT i.id, coalesce(greatest(` + heldUntil + `, ` + restoredUntil + `) > clock.now, false) AS held,
+		SELECT i.id, coalesce(greatest(` + heldUntil + `, ` + budgetUntil + `, ` + restoredUntil + `) > clock.now, false) AS held,
 			coalesce(i.stalled_version = i.version AND i.stalled_since <= clock.now - $4::interval, false)
 				AND coalesce(i.alarmed_at <= clock.now - $5::interval, true) AS alarm
 		FROM intents i, clock WHERE i.due_at <= (SELECT now FROM clock)

@@ -120,7 +120,7 @@ const intentColumns = `
 	i.id, i.tenant, i.request_key, i.principal, i.tool, i.task_queue, i.state, i.version, i.generation, i.idempotency_key,
 	i.effect_context, i.decision, i.salt, i.fingerprint, i.spec_digest, i.commitment, i.rules, i.traceparent,
 	i.created_at, i.first_sent_at, i.due_at, i.ended_at, i.suspected_duplicate_of, i.confirm_by, i.approvers,
-	i.revoked_at, i.revoked_after, i.revocation, i.alert,` + heldUntil + `,` + restoredUntil + `,` + factColumns
+	i.revoked_at, i.revoked_after, i.revocation, i.alert,` + heldUntil + `,` + budgetUntil + `,` + restoredUntil + `,` + factColumns
 
 const attemptColumns = `
 	a.number, a.generation, a.token, a.worker, a.claimed_at, a.lease_until, a.send_by, a.outcome, a.evidence_at,
@@ -174,7 +174,7 @@ func scan(rows pgx.Rows, r *Row) error {
 		salt, fingerprint, spec, commitment, rules []byte
 		firstSent, due, ended, confirmBy           *time.Time
 		duplicateOf                                *[16]byte
-		revoked, held, restored                    *time.Time
+		revoked, held, budget, restored            *time.Time
 		alert                                      *string
 		lookups, decided                           []byte
 
@@ -192,7 +192,7 @@ func scan(rows pgx.Rows, r *Row) error {
 	err := rows.Scan((*[16]byte)(&r.ID), &r.Tenant, &r.RequestKey, &r.Principal, &r.Tool, &r.TaskQueue, &r.State, &r.Version, &r.Generation, &r.IdempotencyKey,
 		&r.EffectContext, &r.Decision, &salt, &fingerprint, &spec, &commitment, &rules, &r.Traceparent,
 		&r.CreatedAt, &firstSent, &due, &ended, &duplicateOf, &confirmBy, &r.Approvers,
-		&revoked, &r.RevokedAfter, &r.Revocation, &alert, &held, &restored, &lookups, &decided, &r.ReadAt,
+		&revoked, &r.RevokedAfter, &r.Revocation, &alert, &held, &budget, &restored, &lookups, &decided, &r.ReadAt,
 		&number, &generation, &token, &worker, &claimed, &lease, &sendBy, &outcome, &known,
 		&code, &message, &final, &inProgress, &retryMS, &mediaType, &stored, &already, &effectID, &transacted, &presumed)
 	if err != nil {
@@ -208,7 +208,8 @@ func scan(rows pgx.Rows, r *Row) error {
 	}
 	r.CreatedAt, r.ReadAt = r.CreatedAt.UTC(), r.ReadAt.UTC()
 	r.FirstSentAt, r.DueAt, r.EndedAt, r.ConfirmBy = value(firstSent).UTC(), value(due).UTC(), value(ended).UTC(), value(confirmBy).UTC()
-	r.RevokedAt, r.HeldUntil, r.RestoredUntil, r.Alert = value(revoked).UTC(), value(held).UTC(), value(restored).UTC(), value(alert)
+	r.RevokedAt, r.HeldUntil, r.BudgetUntil, r.RestoredUntil = value(revoked).UTC(), value(held).UTC(), value(budget).UTC(), value(restored).UTC()
+	r.Alert = value(alert)
 	if err := r.readFacts(lookups, decided); err != nil {
 		return err
 	}

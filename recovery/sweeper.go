@@ -43,11 +43,21 @@ type Sweeper struct {
 	ready func(context.Context) error
 	// patience is batchPatience.
 	patience time.Duration
+	// woken has something in it after Wake.
+	woken chan struct{}
 }
 
 // NewSweeper returns a sweeper for the outbox.
 func NewSweeper(store *outbox.Store, temporal client.Client, log *slog.Logger) *Sweeper {
-	return &Sweeper{store: store, temporal: temporal, log: log, patience: batchPatience}
+	return &Sweeper{store: store, temporal: temporal, log: log, patience: batchPatience, woken: make(chan struct{}, 1)}
+}
+
+// Wake has Run sweep now: something ended that others wait for.
+func (s *Sweeper) Wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default: // it was woken already
+	}
 }
 
 // Needs makes every sweep call ready first and returns the sweeper. If it fails, nothing is taken: what
@@ -70,6 +80,9 @@ func (s *Sweeper) Run(ctx context.Context, interval time.Duration) {
 			return
 		case <-sweep.C:
 			s.sweep(ctx)
+		case <-s.woken:
+			s.sweep(ctx)
+			rest(ctx, wakeGap, nil)
 		case <-tidy.C:
 			if err := s.Tidy(ctx); err != nil && ctx.Err() == nil {
 				s.log.Warn("what is no longer needed was not dropped", "error", err)
@@ -110,6 +123,12 @@ func (s *Sweeper) Sweep(ctx context.Context) (asked int, err error) {
 func (s *Sweeper) SweepEach(ctx context.Context, each func(st outbox.Stalled, err error)) error {
 	if err := s.prepare(ctx); err != nil {
 		return fmt.Errorf("make Temporal ready for overdue intents: %w", err)
+	}
+	// What is counted is overdue then. What cannot be does not hold up the rest.
+	if n, err := s.store.AdmitWaiting(ctx); err != nil {
+		s.log.Warn("not all that budgets have room for was counted; the rest is at the next sweep", "error", err)
+	} else if n > 0 {
+		s.log.Info("budgets have room for intents that waited", "intents", n)
 	}
 	for {
 		stalled, err := s.store.TakeStalled(ctx, batch)

@@ -8,8 +8,8 @@ import (
 	"writ/outbox"
 )
 
-// wakeGap is how long a dispatcher rests after each turn at least, however often it is woken: every
-// wake-up reaches all dispatchers, and each turn asks the database.
+// wakeGap is how long a dispatcher or a sweeper rests after each turn at least, however often it is
+// woken: each turn asks the database, and a wake-up reaches all dispatchers.
 const wakeGap = 25 * time.Millisecond
 
 // The pauses before a dispatcher listens again that could not, the first one and the longest.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,7 +20,7 @@ func newBudgetCommand(p *program) *cobra.Command {
 		newBudgetSetCommand(p), newBudgetListCommand(p), newBudgetHistoryCommand(p), newBudgetRemoveCommand(p))
 	cmd.Long = `Limits the intents of a tenant, of one of its principals or by one of its tools: how many within a
 time, how much money within a time, or how many at once. An intent that a budget has no room for
-is refused, with a receipt, before anything is sent.`
+is refused, with a receipt, before anything is sent, or waits until there is room.`
 	cmd.Example = `  writ budget set --tenant acme --tool payments.refund --money 100.00 --currency EUR --per 24h
   writ budget list --tenant acme`
 	return cmd
@@ -41,10 +42,12 @@ func newBudgetSetCommand(p *program) *cobra.Command {
 currency and window, which keeps its count. It counts what is admitted after it was first set.
 
 Windows follow each other by the database's clock: hours begin on the hour, days at midnight UTC,
-and 168h on Mondays. Who changed a budget, when and why is kept; see writ budget history.`,
+and 168h on Mondays. With --over wait an intent that there is no room for waits for it, first come,
+first admitted; what asks for more than is allowed at all is refused all the same. Who changed a
+budget, when and why is kept; see writ budget history.`,
 		Example: `  writ budget set --tenant acme --tool payments.refund --money 100.00 --currency EUR --per 24h
   writ budget set --tenant acme --requester agent-7 --intents 50 --per 1h
-  writ budget set --tenant acme --concurrency 10`,
+  writ budget set --tenant acme --concurrency 10 --over wait`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.setBudget(cmd, f, by) },
 	}
@@ -55,6 +58,7 @@ and 168h on Mondays. Who changed a budget, when and why is kept; see writ budget
 	cmd.Flags().StringVar(&f.money, "money", "", "allow this `amount` within --per, in the unit of the payloads")
 	cmd.Flags().StringVar(&f.concurrency, "concurrency", "", "allow this `number` of intents that have not ended")
 	cmd.Flags().StringVar(&f.Currency, "currency", "", "the `currency` of --money, spelled as payloads spell it")
+	cmd.Flags().StringVar((*string)(&f.Over), "over", string(writ.OverDeny), "what becomes of an intent that there is no room for: `deny` or wait")
 	cmd.Flags().DurationVar(&f.Window, "per", 0, "the length of the windows, 1m to 8784h")
 	by.register(cmd, "who sets the budget")
 	return cmd
@@ -163,6 +167,9 @@ func newBudgetHistoryCommand(p *program) *cobra.Command {
 					if c.Allowed != "" {
 						said = "allowed " + c.Allowed
 					}
+					if c.Over == writ.OverWait && c.Allowed != "" {
+						said += ", over it waits"
+					}
 					b.add(said, decisionText(c.Principal, c.Note, c.ChangedAt))
 				}
 				b.write(w)
@@ -195,13 +202,13 @@ func writeBudgets(w io.Writer, list []writ.Budget) {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TENANT\tREQUESTER\tTOOL\tALLOWED\tPER\tUSED\tLEFT\tBEGINS ANEW\tCHANGED\tBUDGET")
+	fmt.Fprintln(table, "TENANT\tREQUESTER\tTOOL\tALLOWED\tPER\tOVER\tUSED\tLEFT\tWAITING\tBEGINS ANEW\tCHANGED\tBUDGET")
 	for _, b := range list {
 		per := "-"
 		if b.WindowMS > 0 {
 			per = (time.Duration(b.WindowMS) * time.Millisecond).String()
 		}
-		cells := []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, b.Used, orDash(b.Left), orDash(moment(b.EndsAt)),
+		cells := []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, string(b.Over), b.Used, orDash(b.Left), strconv.Itoa(b.Waiting), orDash(moment(b.EndsAt)),
 			decisionText(b.Principal, b.Note, b.ChangedAt), b.ID}
 		for i, cell := range cells {
 			cells[i] = printable(cell)
@@ -224,6 +231,19 @@ func allowedText(b writ.Budget) string {
 	case writ.BudgetIntents:
 	}
 	return b.Allowed + " intents"
+}
+
+// budgetWaitText says what an intent waits for, since when and behind how many.
+func budgetWaitText(w writ.BudgetWait) string {
+	asks := w.Asks
+	if asks == "" {
+		asks = "an amount that it cannot count"
+	}
+	text := fmt.Sprintf("%s of budget %s (%s), %s left, since %s", asks, w.Budget.ID, allowedText(w.Budget), orDash(w.Budget.Left), moment(w.Since))
+	if w.Ahead > 0 {
+		text += fmt.Sprintf(", behind %d others", w.Ahead)
+	}
+	return text
 }
 
 func orAny(name string) string {

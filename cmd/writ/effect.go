@@ -142,6 +142,8 @@ func awaited(reason string) string {
 		return "it is started when it is due"
 	case intent.ReasonHeld:
 		return "it waits for a hold to be lifted"
+	case intent.ReasonAwaitsBudget:
+		return "it waits for a budget to have room"
 	case intent.ReasonRestored:
 		return "it waits for writ recover --after-restore"
 	case intent.ReasonNextLookup, intent.ReasonSettling:

@@ -121,6 +121,9 @@ func describe(b *block, v writ.Intent) {
 	for _, h := range v.Holds {
 		b.add("held by", holdText(h))
 	}
+	if w := v.BudgetWait; w != nil {
+		b.add("waits for", budgetWaitText(*w))
+	}
 	for _, d := range v.Decisions {
 		b.add(string(d.Kind), decisionText(standing(d), d.Note, d.DecidedAt))
 	}

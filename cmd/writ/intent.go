@@ -101,6 +101,8 @@ func nextText(s intent.Step) string {
 	switch {
 	case s.Reason == intent.ReasonHeld:
 		return text + " until the hold is lifted (held)" // s.At is only when it looks again
+	case s.Reason == intent.ReasonAwaitsBudget:
+		return text + " until a budget has room for it (awaits_budget)"
 	case s.Reason == intent.ReasonRestored:
 		return text + " until somebody has run writ recover --after-restore (outbox_restored)"
 	case !s.At.IsZero():

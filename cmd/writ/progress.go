@@ -61,6 +61,9 @@ func stateText(v writ.Intent) string {
 	for _, h := range v.Holds {
 		text += fmt.Sprintf(", held by the hold on %s %s", h.Scope, h.Name)
 	}
+	if v.BudgetWait != nil {
+		text += ", waits for budget " + v.BudgetWait.Budget.ID
+	}
 	return text
 }
 

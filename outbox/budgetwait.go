@@ -1,0 +1,189 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"writ/intent"
+)
+
+// budgetUntil is when it is looked again whether the budgets have room for intent i; NULL: it does
+// not wait for one. Who makes room has it go on before that.
+const budgetUntil = `(SELECT writ_now() + interval '5 minutes' FROM budget_waits w WHERE w.intent_id = i.id)`
+
+func (r Row) awaitsBudget() bool { return !r.BudgetUntil.IsZero() }
+
+func (r Row) admission(generation int, money *Money) admission {
+	return admission{id: r.ID, generation: generation, tenant: r.Tenant, requester: r.Principal, tool: r.Tool, money: money}
+}
+
+// wait puts a newcomer at the end of the budget's line, unless there is room by now. It holds the
+// counter until it is committed, so that whoever releases something sees it there.
+func (a admission) wait(ctx context.Context, tx pgx.Tx, c count) (waits bool, err error) {
+	const lock = `SELECT 1 FROM budget_counters WHERE budget_id = $1 FOR NO KEY UPDATE`
+	const statement = `
+		INSERT INTO budget_waits (intent_id, generation, money, budget_id, amount, since)
+		VALUES ($1, $2, $3, $4, $5, writ_now())`
+	if _, err := tx.Exec(ctx, lock, c.budget); err != nil {
+		return false, err
+	}
+	if _, has, err := a.room(ctx, tx, c); has == enough || err != nil {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, statement, a.id[:], a.generation, a.money, c.budget, c.amount)
+	return err == nil, err
+}
+
+// leaveLine takes an intent, whose row tx has locked, out of the line and returns the budget that
+// it waited for. With counted, because something of it may have happened, it is counted whether
+// there is room or not.
+func leaveLine(ctx context.Context, tx pgx.Tx, row Row, counted bool) (budget [16]byte, err error) {
+	const statement = `DELETE FROM budget_waits WHERE intent_id = $1 RETURNING budget_id, generation, money, number`
+	a := row.admission(0, nil)
+	if err := tx.QueryRow(ctx, statement, row.ID[:]).Scan(&budget, &a.generation, &a.money, &a.number); err != nil || !counted {
+		return budget, err
+	}
+	counts, err := a.counts(ctx, tx)
+	if err != nil {
+		return budget, err
+	}
+	for _, c := range counts {
+		if c.amount == uncounted {
+			continue
+		}
+		if _, err := a.charge(ctx, tx, c, true); err != nil {
+			return budget, err
+		}
+	}
+	return budget, nil
+}
+
+// firstInLine is how many of one line are looked at together.
+const firstInLine = 100
+
+// AdmitWaiting counts those that wait for a budget that has room for them, each in one flushed
+// commit after which it is due, and returns how many. In each line the first that came is the
+// first that is counted. It may be called by any number of workers at once, and writes nothing
+// when nobody waits or no budget has room.
+func (s *Store) AdmitWaiting(ctx context.Context) (admitted int, err error) {
+	for {
+		ids, err := s.mayBeAdmitted(ctx)
+		if err != nil {
+			return admitted, err
+		}
+		moved := false
+		for _, id := range ids {
+			is, went, err := s.admitWaiting(ctx, id)
+			if err != nil {
+				return admitted, err
+			}
+			if is {
+				admitted++
+			}
+			moved = moved || went
+		}
+		if !moved {
+			return admitted, nil
+		}
+	}
+}
+
+// mayBeAdmitted returns the first of each line that its budget has room for together.
+func (s *Store) mayBeAdmitted(ctx context.Context) ([]intent.ID, error) {
+	// What asks for more than is allowed at all stands in nobody's way; see charge.
+	const query = `
+		SELECT l.intent_id
+		FROM budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w,
+		LATERAL (
+			SELECT first.intent_id, first.number, sum(first.amount) OVER (ORDER BY first.number) AS asked
+			FROM (SELECT intent_id, number, amount FROM budget_waits
+				WHERE budget_id = b.id AND (b.allowed IS NULL OR amount <= b.allowed) ORDER BY number LIMIT $1) first) l
+		WHERE b.allowed IS NULL OR l.asked <= b.allowed - CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END
+		ORDER BY b.id, l.number`
+	rows, err := s.pool.Query(ctx, query, firstInLine)
+	if err != nil {
+		return nil, DatabaseError(err)
+	}
+	ids, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id intent.ID, err error) {
+		return id, row.Scan((*[16]byte)(&id))
+	})
+	return ids, DatabaseError(err)
+}
+
+// admitWaiting counts one that waits, or puts it in the line of another budget, which has no room;
+// moved says that it did either.
+func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved bool, err error) {
+	const read = `SELECT generation, money, number, budget_id FROM budget_waits WHERE intent_id = $1`
+	const stay = `UPDATE budget_waits SET budget_id = $2, amount = $3 WHERE intent_id = $1`
+	// Its due time is the end of the wait for a person, if it waits for one as well.
+	const goOn = `
+		WITH counted AS (DELETE FROM budget_waits WHERE intent_id = $1)
+		UPDATE intents SET version = version + 1, due_at = CASE state WHEN 'awaiting_confirmation' THEN due_at ELSE writ_now() END WHERE id = $1`
+	err = s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
+		admitted, moved = false, false
+		row, err := lockRow(ctx, tx, id)
+		if err != nil || !row.awaitsBudget() {
+			return err // admitted or ended meanwhile
+		}
+		a := row.admission(0, nil)
+		var line uuid.UUID
+		if err := tx.QueryRow(ctx, read, id[:]).Scan(&a.generation, &a.money, &a.number, (*[16]byte)(&line)); err != nil {
+			return err
+		}
+		counts, err := a.counts(ctx, tx)
+		if err != nil {
+			return err
+		}
+		stop, err := a.place(ctx, tx, counts)
+		switch {
+		case err != nil:
+			return err
+		case stop == nil:
+			admitted, moved = true, true
+			_, err = tx.Exec(ctx, goOn, id[:])
+		case stop.budget != line:
+			moved = true
+			_, err = tx.Exec(ctx, stay, id[:], stop.budget, stop.amount)
+		}
+		return err
+	})
+	return admitted && err == nil, moved && err == nil, err
+}
+
+// BudgetWait is what an intent waits for that no budget has counted yet.
+type BudgetWait struct {
+	// Budget is the one in whose line it stands.
+	Budget Budget
+	// Asks is what it asks that budget for, as an exact decimal; empty if it cannot be counted.
+	Asks string
+	// Ahead is how many stand before it, and Since is since when it waits.
+	Ahead int
+	Since time.Time
+}
+
+// BudgetWaitOf returns what the intent waits for, or nil if it waits for no budget.
+func (s *Store) BudgetWaitOf(ctx context.Context, id intent.ID) (*BudgetWait, error) {
+	const query = `
+		SELECT w.budget_id, w.amount::text, w.since,
+			(SELECT count(*) FROM budget_waits l WHERE l.budget_id = w.budget_id AND l.number < w.number)
+		FROM budget_waits w WHERE w.intent_id = $1`
+	var w BudgetWait
+	var budget uuid.UUID
+	err := s.within(ctx, beginRelaxed, func(tx pgx.Tx) (err error) {
+		if err = tx.QueryRow(ctx, query, id[:]).Scan((*[16]byte)(&budget), &w.Asks, &w.Since, &w.Ahead); err == nil {
+			w.Budget, err = oneBudget(ctx, tx, budget)
+		}
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if w.Since = w.Since.UTC(); w.Asks == "Infinity" {
+		w.Asks = ""
+	}
+	return &w, err
+}
