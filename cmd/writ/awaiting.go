@@ -87,14 +87,9 @@ func writeInbox(w io.Writer, list []writ.IntentSummary) {
 // escape: a payload must not repaint what somebody reads who decides about it.
 func unpainted(raw json.RawMessage) json.RawMessage {
 	var out []byte
-	for i, r := range string(raw) {
+	for _, r := range string(raw) {
 		if unicode.IsPrint(r) {
 			out = utf8.AppendRune(out, r)
-			continue
-		}
-		if r == utf8.RuneError { // as it stands there
-			_, size := utf8.DecodeRune(raw[i:])
-			out = append(out, raw[i:i+size]...)
 			continue
 		}
 		units := []rune{r}
