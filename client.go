@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -23,6 +24,8 @@ type Client struct {
 	*connection
 	store      *outbox.Store
 	maxPayload int
+	// shownSpecs holds a shownSpec for each spec digest that was needed.
+	shownSpecs sync.Map
 }
 
 // Dial returns a client. Connections are opened when they are first used; the error is

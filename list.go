@@ -44,10 +44,16 @@ type IntentSummary struct {
 	// SuspectedDuplicateOf is the earlier intent that this one seems to repeat.
 	SuspectedDuplicateOf intent.ID `json:"suspected_duplicate_of,omitzero"`
 	// Approvers and Confirmed are those of [Intent].
-	Approvers int       `json:"approvers,omitempty"`
-	Confirmed int       `json:"confirmed,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
-	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Approvers int `json:"approvers,omitempty"`
+	Confirmed int `json:"confirmed,omitempty"`
+	// OnBehalfOf is for whom the principal acts. The others are those of [Intent] while the intent
+	// waits for people, and absent after it.
+	OnBehalfOf  []string  `json:"on_behalf_of,omitempty"`
+	ConfirmBy   time.Time `json:"confirm_by,omitzero"`
+	RemainingMS int64     `json:"remaining_ms,omitempty"`
+	Stake       *Stake    `json:"stake,omitempty"`
+	CreatedAt   time.Time `json:"created_at"`
+	EndedAt     time.Time `json:"ended_at,omitzero"`
 }
 
 // List returns a page of the intents that the filter lists, newest first. Following pages
@@ -70,17 +76,32 @@ func (c *Client) List(ctx context.Context, f ListFilter) (IntentPage, error) {
 	list := IntentPage{Intents: make([]IntentSummary, len(page.Rows)), Next: page.Next}
 	for i, row := range page.Rows {
 		list.Intents[i] = summary(row)
+		if row.State == intent.AwaitingConfirmation {
+			var v Intent
+			if err := c.showPayload(ctx, row, &v); err != nil {
+				return IntentPage{}, err
+			}
+			list.Intents[i].Stake = v.Stake
+		}
 	}
 	return list, nil
 }
 
 func summary(row outbox.Row) IntentSummary {
 	record := row.Record()
-	return IntentSummary{
+	v := IntentSummary{
 		ID: row.ID, Tenant: row.Tenant, RequestKey: row.RequestKey, Principal: row.Principal, Tool: row.Tool,
 		Class: row.Rules.Class, State: row.State, Effect: intent.Happened(record), Contradiction: intent.Contradiction(record),
 		Generation: row.Generation, Attempts: len(row.Attempts), Next: row.Next(),
 		Approvers: record.Quorum(), Confirmed: len(record.Confirmed()),
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, CreatedAt: row.CreatedAt, EndedAt: row.EndedAt,
+		RemainingMS: remaining(row),
 	}
+	if asked, err := row.Context(); err == nil {
+		v.OnBehalfOf = asked.OnBehalfOf
+	}
+	if v.State == intent.AwaitingConfirmation {
+		v.ConfirmBy = row.ConfirmBy
+	}
+	return v
 }

@@ -2,6 +2,7 @@ package writ
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestAListSaysHowEachIntentStandsAndNothingOfItsPayload(t *testing.T) {
 		got := page.Intents[i]
 		want.ID, want.Tenant, want.Principal, want.Tool = intent.IntentID(DefaultTenant, want.RequestKey), DefaultTenant, "till-7", "payments.capture"
 		want.Class, want.Generation, want.CreatedAt, want.EndedAt = intent.Keyed, 1, got.CreatedAt, got.EndedAt
-		if got != want || got.CreatedAt.IsZero() || got.EndedAt.IsZero() != (want.State == intent.Recorded) {
+		if !reflect.DeepEqual(got, want) || got.CreatedAt.IsZero() || got.EndedAt.IsZero() != (want.State == intent.Recorded) {
 			t.Errorf("%+v, want\n%+v", got, want)
 		}
 	}

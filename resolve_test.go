@@ -55,7 +55,7 @@ func (e engine) lose(t *testing.T, spec tools.Spec, key intent.RequestKey) outbo
 		Tenant: DefaultTenant, RequestKey: key, Principal: "till-7", Tool: spec.Name, TaskQueue: "canary", SpecDigest: spec.Digest(),
 		Payload: []byte(`{"amount":12.9000000000000000001,"currency":"EUR"}`), EffectContext: []byte(`{}`), Decision: []byte(`{"allow":true}`),
 		IdempotencyKey: intent.DeriveKey(DefaultTenant, spec.Name, key, 1), Rules: spec.Rules(),
-	})
+	}.Bound())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,11 +116,11 @@ func effectOf(s outbox.Submitted) intent.Outcome {
 
 // submittedView is the intent that an enqueued request will become. What its tool and the policy
 // decide is not known yet.
-func submittedView(s outbox.Submitted, payload []byte) Intent {
+func submittedView(s outbox.Submitted) Intent {
 	submission := submissionOf(s)
 	return Intent{
 		ID: s.ID, Tenant: s.Tenant, RequestKey: s.RequestKey, Principal: s.Principal, Tool: s.Tool, State: intent.Submitted,
-		Effect: effectOf(s), WorkflowID: workflows.ID(s.ID), Payload: payload, Attempts: []Attempt{},
+		Effect: effectOf(s), WorkflowID: workflows.ID(s.ID), Attempts: []Attempt{},
 		Next: s.Step(), Traceparent: s.Traceparent, CreatedAt: s.CreatedAt, Submission: &submission,
 	}
 }
@@ -150,8 +150,8 @@ func (c *Client) look(ctx context.Context, id intent.ID) (row outbox.Row, submit
 	}
 	s, payload, err := c.store.Submitted(ctx, id)
 	if err == nil {
-		v := submittedView(s, payload)
-		return row, &v, nil
+		v := submittedView(s)
+		return row, &v, c.showSubmitted(ctx, payload, &v)
 	}
 	if intent.CodeOf(err) == intent.CodeIntentNotFound {
 		row, err = c.store.Load(ctx, id)

@@ -42,9 +42,12 @@ type Intent struct {
 	Generation     int                   `json:"generation"`
 	IdempotencyKey intent.IdempotencyKey `json:"idempotency_key"`
 	WorkflowID     string                `json:"workflow_id"`
-	Payload        json.RawMessage       `json:"payload"`
-	Decision       json.RawMessage       `json:"decision"`
-	Attempts       []Attempt             `json:"attempts"`
+	// Payload is canonical JSON. In place of what the tool's input schema marks writeOnly, which
+	// only the tool receives, stands tools.Masked, and Masked holds the JSON Pointers of those.
+	Payload  json.RawMessage `json:"payload"`
+	Masked   []string        `json:"masked,omitempty"`
+	Decision json.RawMessage `json:"decision"`
+	Attempts []Attempt       `json:"attempts"`
 	// Lookups are the questions that the provider was asked.
 	Lookups []Lookup `json:"lookups,omitempty"`
 	// Contradiction is what the evidence says against the intent's end, one of package intent's
@@ -71,6 +74,10 @@ type Intent struct {
 	// nobody has to.
 	Approvers int `json:"approvers,omitempty"`
 	Confirmed int `json:"confirmed,omitempty"`
+	// RemainingMS is for how long they may by the database's clock, in milliseconds, and Stake
+	// what the tool's spec says is at stake. Only while it waits for them.
+	RemainingMS int64  `json:"remaining_ms,omitempty"`
+	Stake       *Stake `json:"stake,omitempty"`
 	// Commitment is the digest of everything that was authorized: what a confirmation is bound to.
 	Commitment intent.Digest `json:"commitment,omitzero"`
 	// Decisions are those of people, oldest first.
@@ -165,7 +172,7 @@ type Tool struct {
 func (c *Client) view(ctx context.Context, row outbox.Row) (Intent, error) {
 	v := viewOf(row)
 	var err error
-	if v.Payload, err = c.store.Payload(ctx, row.ID); err != nil {
+	if err = c.showPayload(ctx, row, &v); err != nil {
 		return v, unread(ctx, v, err)
 	}
 	if v.Decisions, err = c.decisions(ctx, row); err != nil {
@@ -197,6 +204,7 @@ func viewOf(row outbox.Row) Intent {
 	if asked, err := row.Context(); err == nil { // a row that was changed by hand is shown without
 		v.AuthenticationSource, v.Roles, v.OnBehalfOf = asked.AuthenticationSource, asked.Roles, asked.OnBehalfOf
 	}
+	v.RemainingMS = remaining(row)
 	if v.State.Ended() {
 		v.HeldUntil = time.Time{} // it waits for nothing
 	}
@@ -214,6 +222,15 @@ func viewOf(row outbox.Row) Intent {
 		})
 	}
 	return v
+}
+
+// remaining is for how many milliseconds people may still confirm the intent; 0 unless it waits for
+// them.
+func remaining(row outbox.Row) int64 {
+	if row.State != intent.AwaitingConfirmation {
+		return 0
+	}
+	return max(row.ConfirmBy.Sub(row.ReadAt).Milliseconds(), 0)
 }
 
 // ended reads everything about an intent that ended or is parked, and says with an error

@@ -230,12 +230,7 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 			return outbox.Proposal{}, fmt.Errorf("salt: %w", err)
 		}
 	}
-	p.Fingerprint = intent.Fingerprint(p.Salt, r.Action())
-	p.Commitment = intent.Commitment(intent.Authorized{
-		Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Context: p.EffectContext,
-		Decision: p.Decision, Key: p.IdempotencyKey, Generation: 1,
-	})
-	return p, nil
+	return p.Bound(), nil
 }
 
 // commitment binds another decision to what an existing row was asked for.

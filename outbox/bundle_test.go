@@ -83,15 +83,7 @@ func propose(key string, rules intent.Rules) outbox.Proposal {
 		Decision: []byte(`{"allow":true}`), IdempotencyKey: intent.DeriveKey("acme", "payments.capture", intent.RequestKey(key), 1),
 		Salt: intent.Salt{1, 2, 3}, SpecDigest: behaviour, Rules: rules, Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}
-	return bound(p)
-}
-
-// bound commits the proposal to what it says by now.
-func bound(p outbox.Proposal) outbox.Proposal {
-	p.Fingerprint = intent.Fingerprint(p.Salt, intent.Action{Tenant: p.Tenant, Principal: p.Principal, Tool: p.Tool, Payload: p.Payload})
-	p.Commitment = intent.Commitment(intent.Authorized{Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Context: p.EffectContext,
-		Decision: p.Decision, Key: p.IdempotencyKey, Generation: 1})
-	return p
+	return p.Bound()
 }
 
 // seal writes a receipt that only this package's tests read.
@@ -123,7 +115,7 @@ func (b bundle) receipt(t *testing.T, id intent.ID) string {
 
 func (b bundle) insert(t *testing.T, p outbox.Proposal) outbox.Row {
 	t.Helper()
-	row, err := b.Insert(t.Context(), bound(p))
+	row, err := b.Insert(t.Context(), p.Bound())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,6 +162,17 @@ type Proposal struct {
 // ID returns the id that the proposal's row has.
 func (p Proposal) ID() intent.ID { return intent.IntentID(p.Tenant, p.RequestKey) }
 
+// Bound returns the proposal with its fingerprint, and with its commitment: the digest of all that
+// it says in its first generation.
+func (p Proposal) Bound() Proposal {
+	p.Fingerprint = intent.Fingerprint(p.Salt, intent.Action{Tenant: p.Tenant, Principal: p.Principal, Tool: p.Tool, Payload: p.Payload})
+	p.Commitment = intent.Commitment(intent.Authorized{
+		Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Context: p.EffectContext,
+		Decision: p.Decision, Key: p.IdempotencyKey, Generation: 1,
+	})
+	return p
+}
+
 // Evidence is what one attempt is known to have done.
 type Evidence struct {
 	Attempt int            `json:"attempt"`

@@ -18,7 +18,7 @@ func (r records) repeat(t *testing.T) (id, of intent.ID) {
 	r.ended(t, first, answered(intent.Applied))
 	p := proposal("writ:auto:00000000-0000-4000-8000-000000000001", "ada")
 	p.Decision, p.SuspectedDuplicateOf, p.ConfirmWithin = []byte(`{"allow":true,"confirm":true}`), first.ID(), 24*time.Hour
-	if _, err := r.Insert(t.Context(), p); err != nil {
+	if _, err := r.Insert(t.Context(), p.Bound()); err != nil {
 		t.Fatal(err)
 	}
 	return p.ID(), first.ID()
@@ -112,7 +112,7 @@ func TestAnIntentThatTwoMustConfirmShowsHowManyHaveAndWhatTheyConfirm(t *testing
 	store := newOutbox(t)
 	p := proposal("order-1", "ada")
 	p.Decision, p.ConfirmWithin, p.Approvers = []byte(`{"allow":true,"approvers":2,"confirm":true}`), 24*time.Hour, 2
-	row, err := store.Insert(t.Context(), p)
+	row, err := store.Insert(t.Context(), p.Bound())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,9 +114,7 @@ func describe(b *block, v writ.Intent) {
 		b.add("may repeat", "intent "+v.SuspectedDuplicateOf.String())
 	}
 	if v.State == intent.AwaitingConfirmation {
-		b.add("confirm by", moment(v.ConfirmBy))
-		b.add("confirmed", quorumText(v.Confirmed, v.Approvers))
-		b.add("commitment", string(intent.Short(v.Commitment)))
+		describeWait(b, v)
 	}
 	for _, h := range v.Holds {
 		b.add("held by", holdText(h))

@@ -39,7 +39,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
 	store.publish(t, tools.Spec{Name: "payments.capture", SideEffectful: true, Idempotent: true, Provider: "bank"})
-	row, err := store.Insert(t.Context(), ofBank("order-1"))
+	row, err := store.Insert(t.Context(), ofBank("order-1").Bound())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 		t.Errorf("standing: %+v", standing)
 	}
 
-	waiting, err := store.Insert(t.Context(), ofBank("order-2"))
+	waiting, err := store.Insert(t.Context(), ofBank("order-2").Bound())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,7 @@ func (p *program) getIntent(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
+	v.Payload = unpainted(v.Payload)
 	return p.print(v, func(w io.Writer) { writeIntent(w, v) })
 }
 

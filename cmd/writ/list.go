@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -33,6 +34,9 @@ func newListCommand(p *program) *cobra.Command {
 Requests that hosts have enqueued are no intents yet: only --state submitted, by itself, lists
 them. Their class is not known.
 
+With --state awaiting_confirmation alone it is the inbox of those who confirm: until when, how many
+have confirmed, what is at stake, and who asked.
+
 --since and --until take a time, 2026-03-01T12:00:00Z, or how long ago by the database's clock:
 36h, 15m. An intent belongs to the span if it was created not before --since and before --until.
 
@@ -40,7 +44,8 @@ When there are more, standard error shows the command of the next page. Pages ne
 intent, and skip none that was there when the first one was read, however many are added
 meanwhile. With -o json the answer is {"intents":[…],"next":…}; give next to --after, with the
 same flags. There is no next on the last page.`,
-		Example: `  writ intent list --state in_doubt
+		Example: `  writ intent list --state awaiting_confirmation
+  writ intent list --state in_doubt
   writ intent list --tenant acme --tool payments.capture --since 24h --limit 200
   writ intent list --state recorded --state invoking --until 1h
   writ intent list --suspected-duplicates -o json | jq -r '.intents[].id'`,
@@ -87,7 +92,11 @@ func (p *program) listIntents(cmd *cobra.Command, f listFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := p.print(page, func(w io.Writer) { writeIntents(w, page.Intents) }); err != nil {
+	write := writeIntents
+	if slices.Equal(f.filter.States, []intent.State{intent.AwaitingConfirmation}) {
+		write = writeInbox
+	}
+	if err := p.print(page, func(w io.Writer) { write(w, page.Intents) }); err != nil {
 		return err
 	}
 	if p.output == outputText && page.Next != "" {

@@ -60,8 +60,7 @@ func proposal(key intent.RequestKey, principal string) outbox.Proposal {
 		IdempotencyKey: intent.DeriveKey("default", tool, key, 1),
 		Rules:          tools.Spec{Name: tool, SideEffectful: true, Idempotent: true}.Rules(),
 	}
-	p.Fingerprint = intent.Fingerprint(p.Salt, intent.Action{Tenant: p.Tenant, Principal: principal, Tool: tool, Payload: p.Payload})
-	return p
+	return p.Bound()
 }
 
 // ending is how a test's intent ended.

@@ -180,7 +180,7 @@ func (r records) allowed(t *testing.T, p outbox.Proposal) outbox.Row {
 		t.Fatal(err)
 	}
 	p.Decision = decision
-	row, err := r.Insert(t.Context(), p)
+	row, err := r.Insert(t.Context(), p.Bound())
 	if err != nil {
 		t.Fatal(err)
 	}

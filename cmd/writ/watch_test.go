@@ -44,7 +44,7 @@ func TestAWatchThatIsStoppedExits1AndSaysHowToGoOn(t *testing.T) {
 	store := newOutbox(t)
 	p := proposal("order-1", "ada")
 	p.Decision = []byte(`{"allow":true}`)
-	if _, err := store.Insert(t.Context(), p); err != nil {
+	if _, err := store.Insert(t.Context(), p.Bound()); err != nil {
 		t.Fatal(err)
 	}
 	r := command(t, "intent", "watch", p.ID().String(), "--timeout", "1s", "-o", "json", "--database-url", store.url)

@@ -15,23 +15,32 @@ type portion struct {
 	tool    string
 	weight  int
 	payload func(mark string) string
+	// confirmations is how many people the workers' policies want to confirm it.
+	confirmations int
+}
+
+// captureOf is the payload of a capture.
+func captureOf(amount string) func(mark string) string {
+	return func(mark string) string {
+		return fmt.Sprintf(`{"payment_id":%q,"amount":%q,"currency":"EUR"}`, mark, amount)
+	}
 }
 
 var portions = []portion{
-	{"payments.capture", 5, func(mark string) string {
-		return fmt.Sprintf(`{"payment_id":%q,"amount":"12.50","currency":"EUR"}`, mark)
-	}},
-	{"payments.refund", 2, func(mark string) string { return fmt.Sprintf(`{"payment_id":%q,"amount":"1.25"}`, mark) }},
-	{"documents.delete", 2, func(mark string) string { return fmt.Sprintf(`{"document_id":%q}`, mark) }},
+	{"payments.capture", 3, captureOf("12.50"), 0},
+	{"payments.capture", 1, captureOf("112.50"), 1},
+	{"payments.capture", 1, captureOf("1112.50"), 2},
+	{"payments.refund", 2, func(mark string) string { return fmt.Sprintf(`{"payment_id":%q,"amount":"1.25"}`, mark) }, 0},
+	{"documents.delete", 2, func(mark string) string { return fmt.Sprintf(`{"document_id":%q}`, mark) }, 0},
 	{"transfers.create", 4, func(mark string) string {
 		return fmt.Sprintf(`{"account_id":%q,"amount":"99.00","currency":"EUR"}`, mark)
-	}},
-	{"notifications.send", 3, func(mark string) string { return fmt.Sprintf(`{"recipient":%q,"body":"shipped"}`, mark) }},
+	}, 0},
+	{"notifications.send", 3, func(mark string) string { return fmt.Sprintf(`{"recipient":%q,"body":"shipped"}`, mark) }, 0},
 	{"documents.store", 2, func(mark string) string {
 		return fmt.Sprintf(`{"document_id":%q,"title":"an invoice","content":"12.50 EUR"}`, mark)
-	}},
-	{purgeTool, 2, func(mark string) string { return fmt.Sprintf(`{"document_id":%q}`, mark) }},
-	{"echo", 2, func(mark string) string { return fmt.Sprintf(`{"mark":%q}`, mark) }},
+	}, 0},
+	{purgeTool, 2, func(mark string) string { return fmt.Sprintf(`{"document_id":%q}`, mark) }, 0},
+	{"echo", 2, func(mark string) string { return fmt.Sprintf(`{"mark":%q}`, mark) }, 0},
 }
 
 // purgeTool deletes documents, which must be there before.
@@ -42,6 +51,8 @@ type order struct {
 	request writ.Request
 	// mark is in the payload of this request and of no other.
 	mark string
+	// confirmations is how many people have to confirm it.
+	confirmations int
 	// waits says that the caller waits for the end, and not only for the acceptance.
 	waits bool
 	// traceparent is the caller's trace, by which the provider's log is told apart.
@@ -66,7 +77,7 @@ func orderOf(seed uint64, n int) order {
 		request: writ.Request{
 			Tool: chosen.tool, Payload: []byte(chosen.payload(mark)), RequestKey: mark, Principal: principal,
 		},
-		mark:        mark,
+		mark: mark, confirmations: chosen.confirmations,
 		waits:       random.IntN(3) == 0,
 		traceparent: fmt.Sprintf("00-%032x-%016x-01", n, n), // any but all zeros will do
 	}

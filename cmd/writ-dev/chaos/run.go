@@ -73,6 +73,7 @@ func (w *world) disturb(ctx context.Context, events []Event, evidence *check.Evi
 	defer background.Wait()
 	defer cancel() // before the wait, which would have no end else
 	background.Go(func() { load.run(ctx, asking, w.options.Rate) })
+	background.Go(func() { w.confirmAll(ctx) })
 	background.Go(func() { w.watch(ctx, load, evidence.Seen) })
 
 	evidence.Faults, missed = w.strikeAll(ctx, events)

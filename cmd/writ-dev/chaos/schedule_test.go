@@ -85,11 +85,12 @@ func TestFaultsLastAsLongAsTheirShareSays(t *testing.T) {
 
 func TestTheLoadHasEveryToolAndNoTwoRequestsShareAMark(t *testing.T) {
 	t.Parallel()
-	tools, marks, waiting := map[string]int{}, map[string]bool{}, 0
+	tools, marks, waiting, confirmations := map[string]int{}, map[string]bool{}, 0, map[int]int{}
 	const many = 500
 	for n := 1; n <= many; n++ {
 		o := orderOf(3, n)
 		tools[o.request.Tool]++
+		confirmations[o.confirmations]++
 		marks[o.mark] = true
 		if o.waits {
 			waiting++
@@ -98,7 +99,14 @@ func TestTheLoadHasEveryToolAndNoTwoRequestsShareAMark(t *testing.T) {
 			t.Errorf("%+v: %v", o.request, err)
 		}
 	}
-	if len(tools) != len(portions) || len(marks) != many || waiting == 0 || waiting == many {
+	known := map[string]bool{}
+	for _, p := range portions {
+		known[p.tool] = true
+	}
+	if len(tools) != len(known) || len(marks) != many || waiting == 0 || waiting == many {
 		t.Errorf("%d tools, %d marks, %d wait", len(tools), len(marks), waiting)
+	}
+	if confirmations[1] == 0 || confirmations[2] == 0 || confirmations[0] < many/2 {
+		t.Errorf("so many wait for so many people: %v", confirmations)
 	}
 }

@@ -85,7 +85,7 @@ func (s *submission) progress() (asked, answered int) {
 // ask asks until there is an answer, as a host of Writ would: always with the same key.
 func (s *submission) ask(ctx context.Context, o order) check.Asked {
 	ctx = telemetry.WithTraceparent(ctx, o.traceparent)
-	asked := check.Asked{Tool: o.request.Tool, RequestKey: o.request.RequestKey, Mark: o.mark}
+	asked := check.Asked{Tool: o.request.Tool, RequestKey: o.request.RequestKey, Mark: o.mark, Confirmations: o.confirmations}
 	for {
 		state, err := s.askOnce(ctx, o)
 		var failure *writ.Error

@@ -150,6 +150,10 @@ func (w *world) startWorkers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	folder, err := w.writePolicies()
+	if err != nil {
+		return err
+	}
 	for _, part := range []struct {
 		command string
 		count   int
@@ -157,7 +161,7 @@ func (w *world) startWorkers(ctx context.Context) error {
 		for n := range part.count {
 			kept, err := w.keep(ctx, fmt.Sprintf("%s-%d", part.command, n+1), func() *exec.Cmd {
 				command := exec.Command(w.options.Writ, part.command, "-o", "json")
-				command.Env = addresses.ChildEnvironment()
+				command.Env = append(addresses.ChildEnvironment(), "WRIT_POLICIES="+folder)
 				return command
 			})
 			if err != nil {

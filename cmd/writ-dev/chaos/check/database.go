@@ -18,7 +18,7 @@ func ReadDatabase(ctx context.Context, connection *pgx.Conn, e *Evidence) error 
 	}
 	defer tx.Rollback(ctx)
 	for _, read := range []func(context.Context, pgx.Tx) error{
-		e.readIntents, e.readAttempts, e.readLookups, e.readReceipts, e.readDocuments,
+		e.readIntents, e.readAttempts, e.readDecisions, e.readLookups, e.readReceipts, e.readDocuments,
 	} {
 		if err := read(ctx, tx); err != nil {
 			return fmt.Errorf("read the database: %w", err)
@@ -30,7 +30,7 @@ func ReadDatabase(ctx context.Context, connection *pgx.Conn, e *Evidence) error 
 func (e *Evidence) readIntents(ctx context.Context, tx pgx.Tx) (err error) {
 	const query = `
 		SELECT id::text, request_key, tool, class, state, generation, idempotency_key, traceparent, created_at,
-			due_at IS NOT NULL, coalesce(alert, '')
+			due_at IS NOT NULL, coalesce(alert, ''), CASE WHEN confirm_by IS NULL THEN 0 ELSE approvers END, encode(commitment, 'hex')
 		FROM intents`
 	rows, err := tx.Query(ctx, query)
 	if err != nil {
@@ -46,6 +46,15 @@ func (e *Evidence) readAttempts(ctx context.Context, tx pgx.Tx) (err error) {
 		return err
 	}
 	e.Attempts, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Attempt])
+	return err
+}
+
+func (e *Evidence) readDecisions(ctx context.Context, tx pgx.Tx) (err error) {
+	rows, err := tx.Query(ctx, `SELECT intent_id::text, kind, principal, encode(commitment, 'hex'), decided_at FROM decisions`)
+	if err != nil {
+		return err
+	}
+	e.Decisions, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Decision])
 	return err
 }
 

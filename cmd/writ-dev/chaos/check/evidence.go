@@ -7,6 +7,7 @@ type Evidence struct {
 	Asked     []Asked
 	Intents   []Intent
 	Attempts  []Attempt
+	Decisions []Decision
 	Lookups   []Lookup
 	Receipts  []Receipt
 	Documents []string // ids of the documents that are kept in PostgreSQL
@@ -24,6 +25,8 @@ type Asked struct {
 	RequestKey string `json:"request_key"`
 	// Mark is the value in the payload by which the effect is known: no two requests share one.
 	Mark string `json:"mark"`
+	// Confirmations is how many people have to confirm it.
+	Confirmations int `json:"confirmations,omitempty"`
 	// Accepted says that the caller was told that the intent is committed, or how it ended.
 	Accepted bool `json:"accepted"`
 	// Told is the end that the caller heard of: a state; empty if it did not wait for one.
@@ -45,6 +48,17 @@ type Intent struct {
 	CreatedAt      time.Time
 	Due            bool // something is still to be done
 	Alert          string
+	Confirmations  int // how many people the row wants to have confirmed it
+	Commitment     string
+}
+
+// Decision is a row of the table decisions.
+type Decision struct {
+	IntentID   string
+	Kind       string
+	Principal  string
+	Commitment string
+	DecidedAt  time.Time
 }
 
 // Attempt is a row of the table attempts. An empty outcome means that there is no evidence.

@@ -98,7 +98,9 @@ func (j *judge) judgeHistory(w Workflow, row Intent) {
 	if w.Repeated > 0 {
 		j.violation(Unclaimed, row.RequestKey, "Temporal ran %d of its invocations again by itself", w.Repeated)
 	}
-	if settled := w.Result == "in_doubt" && (row.State == "completed" || row.State == "failed"); w.Result != "" && w.Result != row.State && !settled {
+	// A run that leaves an intent to people ends, and has invoked nothing.
+	waits := w.Result == "awaiting_confirmation" && row.Confirmations > 0 && w.Invocations == 0
+	if settled := w.Result == "in_doubt" && (row.State == "completed" || row.State == "failed"); w.Result != "" && w.Result != row.State && !settled && !waits {
 		j.violation(Contradiction, row.RequestKey, "a run of its workflow ended with %s, and it is %s", w.Result, row.State)
 	}
 	outcomes := map[int]string{}

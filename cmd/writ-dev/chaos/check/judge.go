@@ -117,6 +117,7 @@ func (j *judge) judgeAsked(a Asked) {
 	j.judgeEnd(class, row, expected, happened, late)
 	j.judgeReceipts(class, row)
 	j.judgeAnswer(a, row)
+	j.judgeConfirmations(a, row)
 }
 
 // happened counts the effects of a request, and those of them that came late in the way that

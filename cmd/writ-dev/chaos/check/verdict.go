@@ -13,6 +13,8 @@ const (
 	WrongKey = "wrong_key"
 	// Unclaimed: a request without a claim that was there before it.
 	Unclaimed = "unclaimed"
+	// Unconfirmed: a claim before as many people had confirmed exactly that as have to.
+	Unconfirmed = "unconfirmed"
 	// Doubt: an intent in doubt that its class does not allow to be so.
 	Doubt = "doubt"
 	// Contradiction: receipts, rows, answers or workflows that do not agree.
