@@ -1,6 +1,7 @@
 package main
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 		t.Errorf("status %d, %+v", r.status, again)
 	}
 	standing := store.holds(t)
-	if len(standing) != 1 || standing[0] != again.Hold {
+	if len(standing) != 1 || !reflect.DeepEqual(standing[0], again.Hold) {
 		t.Errorf("standing: %+v", standing)
 	}
 
@@ -81,7 +82,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 	var v writ.Intent
 	r = command(t, "intent", "get", waiting.ID.String(), "-o", "json", "--database-url", store.url)
 	r.document(t, &v)
-	if v.Next.Reason != "held" || len(v.Holds) != 1 || v.Holds[0] != again.Hold {
+	if v.Next.Reason != "held" || len(v.Holds) != 1 || !reflect.DeepEqual(v.Holds[0], again.Hold) {
 		t.Errorf("next %+v, holds %+v", v.Next, v.Holds)
 	}
 	r = command(t, "intent", "get", waiting.ID.String(), "--database-url", store.url)
