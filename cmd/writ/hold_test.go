@@ -90,7 +90,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 		t.Errorf("it does not say what it waits for:\n%s", r.stdout)
 	}
 
-	r = store.hold(t, "lift", "--provider", "bank", "--principal", "ada", "--note", "they are back")
+	r = store.hold(t, "lift", "--provider", "bank", "--principal", "ada", "--role", "operator", "--on-behalf-of", "bob", "--note", "they are back")
 	if r.status != 0 || !strings.Contains(r.stdout, "the hold on provider bank that eve set at ") {
 		t.Errorf("status %d, %s\n%s", r.status, r.stderr, r.stdout)
 	}
@@ -100,7 +100,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 	if all := store.holds(t, "--all"); len(all) != 1 || all[0].LiftedBy != "ada" || all[0].LiftNote != "they are back" {
 		t.Errorf("the history is %+v", all)
 	}
-	if r = store.hold(t, "list", "--all"); !strings.Contains(r.stdout, "by ada at ") || !strings.Contains(r.stdout, "they are back") {
+	if r = store.hold(t, "list", "--all"); !strings.Contains(r.stdout, "by ada for bob as operator at ") || !strings.Contains(r.stdout, "they are back") {
 		t.Errorf("the history is\n%s", r.stdout)
 	}
 }
