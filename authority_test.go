@@ -137,12 +137,20 @@ func TestNobodyDecidesUnderANameOfWritsOwn(t *testing.T) {
 	e.enqueued(t, capture, EnqueueOptions{})
 	id := intent.IntentID(DefaultTenant, intent.RequestKey(capture.RequestKey))
 	decisions := map[string]func(Decider) error{
-		"confirm":        func(by Decider) error { _, err := e.Confirm(t.Context(), id, by); return err },
-		"deny":           func(by Decider) error { _, err := e.Deny(t.Context(), id, by); return err },
-		"cancel":         func(by Decider) error { _, err := e.Cancel(t.Context(), id, by); return err },
-		"reissue":        func(by Decider) error { _, err := e.Reissue(t.Context(), id, by); return err },
-		"inquire":        func(by Decider) error { _, err := e.Inquire(t.Context(), id, by); return err },
-		"acknowledge":    func(by Decider) error { _, err := e.Acknowledge(t.Context(), id, by); return err },
+		"confirm":     func(by Decider) error { _, err := e.Confirm(t.Context(), id, by); return err },
+		"deny":        func(by Decider) error { _, err := e.Deny(t.Context(), id, by); return err },
+		"cancel":      func(by Decider) error { _, err := e.Cancel(t.Context(), id, by); return err },
+		"reissue":     func(by Decider) error { _, err := e.Reissue(t.Context(), id, by); return err },
+		"inquire":     func(by Decider) error { _, err := e.Inquire(t.Context(), id, by); return err },
+		"acknowledge": func(by Decider) error { _, err := e.Acknowledge(t.Context(), id, by); return err },
+		"resolve": func(by Decider) error {
+			_, err := e.Resolve(t.Context(), id, Resolution{As: ResolveNotApplied}, by)
+			return err
+		},
+		"set a budget": func(by Decider) error {
+			_, err := e.SetBudget(t.Context(), BudgetRequest{Tenant: DefaultTenant, Kind: BudgetConcurrency, Allowed: "3"}, by)
+			return err
+		},
 		"retry enqueued": func(by Decider) error { _, err := e.RetryEnqueued(t.Context(), id, by); return err },
 		"drop enqueued":  func(by Decider) error { _, err := e.DropEnqueued(t.Context(), id, by); return err },
 		"set a hold": func(by Decider) error {

@@ -31,15 +31,29 @@ type Decider struct {
 	AuthenticationSource string
 }
 
+// Standing is as what and for whom somebody decided, and who vouches for that. It is empty where
+// that was not said, and where it was not recorded yet.
+type Standing struct {
+	AuthenticationSource string   `json:"authentication_source,omitempty"`
+	Roles                []string `json:"roles,omitempty"`
+	OnBehalfOf           []string `json:"on_behalf_of,omitempty"`
+}
+
+// IsZero reports whether nothing was said.
+func (s Standing) IsZero() bool {
+	return s.AuthenticationSource == "" && len(s.Roles) == 0 && len(s.OnBehalfOf) == 0
+}
+
+func standingOf(d outbox.Decider) Standing {
+	return Standing{AuthenticationSource: d.AuthenticationSource, Roles: d.Roles, OnBehalfOf: d.OnBehalfOf}
+}
+
 // Decision is what a person decided about an intent.
 type Decision struct {
 	Kind      intent.DecisionKind `json:"kind"`
 	Principal string              `json:"principal"`
 	Note      string              `json:"note,omitempty"`
-	// AuthenticationSource, Roles and OnBehalfOf are the decider's; empty where that was not said.
-	AuthenticationSource string   `json:"authentication_source,omitempty"`
-	Roles                []string `json:"roles,omitempty"`
-	OnBehalfOf           []string `json:"on_behalf_of,omitempty"`
+	Standing
 	// Generation is the one that was decided on.
 	Generation int       `json:"generation"`
 	DecidedAt  time.Time `json:"decided_at"`
@@ -203,7 +217,7 @@ func (c *Client) decisions(ctx context.Context, row outbox.Row) ([]Decision, err
 	list := make([]Decision, len(recorded))
 	for i, d := range recorded {
 		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note,
-			AuthenticationSource: d.AuthenticationSource, Roles: d.Roles, OnBehalfOf: d.OnBehalfOf, Generation: d.Generation, DecidedAt: d.DecidedAt}
+			Standing: Standing{AuthenticationSource: d.AuthenticationSource, Roles: d.Roles, OnBehalfOf: d.OnBehalfOf}, Generation: d.Generation, DecidedAt: d.DecidedAt}
 	}
 	return list, nil
 }

@@ -38,10 +38,11 @@ type Hold struct {
 	Name  string    `json:"name"`
 	// Automatic says that the provider's circuit breaker set it, and not a person.
 	Automatic bool `json:"automatic"`
-	// Principal is who set it, and Note says why.
-	Principal string    `json:"principal"`
-	Note      string    `json:"note,omitempty"`
-	SetAt     time.Time `json:"set_at"`
+	// Principal is who set it, in that standing, and Note says why.
+	Principal string `json:"principal"`
+	Standing
+	Note  string    `json:"note,omitempty"`
+	SetAt time.Time `json:"set_at"`
 	// ProbeAt is when one attempt may try the provider, and Probes is how many have; only of an
 	// automatic hold. The first answer lifts it.
 	ProbeAt time.Time `json:"probe_at,omitzero"`
@@ -49,6 +50,7 @@ type Hold struct {
 	// LiftedAt is absent while the hold stands.
 	LiftedAt time.Time `json:"lifted_at,omitzero"`
 	LiftedBy string    `json:"lifted_by,omitempty"`
+	LiftedAs Standing  `json:"lifted_as,omitzero"`
 	LiftNote string    `json:"lift_note,omitempty"`
 }
 
@@ -160,7 +162,7 @@ func holdsOf(list []outbox.Hold) []Hold {
 
 func holdOf(h outbox.Hold) Hold {
 	return Hold{
-		ID: h.ID.String(), Scope: h.Scope, Name: h.Name, Automatic: h.Automatic, Principal: h.Principal, Note: h.Note, SetAt: h.SetAt,
-		ProbeAt: h.ProbeAt, Probes: h.Probes, LiftedAt: h.LiftedAt, LiftedBy: h.LiftedBy, LiftNote: h.LiftNote,
+		ID: h.ID.String(), Scope: h.Scope, Name: h.Name, Automatic: h.Automatic, Principal: h.Principal, Standing: standingOf(h.Decider), Note: h.Note, SetAt: h.SetAt,
+		ProbeAt: h.ProbeAt, Probes: h.Probes, LiftedAt: h.LiftedAt, LiftedBy: h.Lifter.Principal, LiftedAs: standingOf(h.Lifter), LiftNote: h.Lifter.Note,
 	}
 }

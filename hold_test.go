@@ -1,6 +1,7 @@
 package writ
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -27,13 +28,15 @@ func TestAHoldKeepsIntentsWaitingAndNamesWhatItCameTooLateFor(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	hold, flights, err := e.SetHold(t.Context(), HoldRequest{HoldTool, "payments.capture"}, eve)
-	if err != nil || hold.Principal != "eve" || hold.Automatic || len(flights) != 1 || flights[0].IntentID != sent || flights[0].Attempt != 1 {
+	by := Decider{Principal: "eve", Roles: []string{"operator", "finance", "operator"}, OnBehalfOf: []string{"bob"}}
+	hold, flights, err := e.SetHold(t.Context(), HoldRequest{HoldTool, "payments.capture"}, by)
+	asEve := Standing{AuthenticationSource: intent.AuthenticatedDirect, Roles: []string{"finance", "operator"}, OnBehalfOf: []string{"bob"}}
+	if err != nil || hold.Principal != "eve" || !reflect.DeepEqual(hold.Standing, asEve) || hold.Automatic || len(flights) != 1 || flights[0].IntentID != sent || flights[0].Attempt != 1 {
 		t.Fatalf("%+v, %+v, %v", hold, flights, err)
 	}
 	e.accept(t, late)
 	v, err := e.Get(t.Context(), waiting)
-	if err != nil || v.Next.Reason != intent.ReasonHeld || len(v.Holds) != 1 || v.Holds[0] != hold {
+	if err != nil || v.Next.Reason != intent.ReasonHeld || len(v.Holds) != 1 || !reflect.DeepEqual(v.Holds[0], hold) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	out, err := e.steps.Invoke(t.Context(), activities.InvokeInput{IntentID: waiting, Tool: late.Tool, Version: 1})
@@ -41,8 +44,8 @@ func TestAHoldKeepsIntentsWaitingAndNamesWhatItCameTooLateFor(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 
-	lifted, err := e.LiftHold(t.Context(), hold.ID, Decider{Principal: "ada"})
-	if err != nil || lifted.LiftedBy != "ada" || lifted.ID != hold.ID {
+	lifted, err := e.LiftHold(t.Context(), hold.ID, Decider{Principal: "ada", Roles: []string{"operator"}})
+	if err != nil || lifted.LiftedBy != "ada" || !reflect.DeepEqual(lifted.LiftedAs, Standing{AuthenticationSource: intent.AuthenticatedDirect, Roles: []string{"operator"}}) || !reflect.DeepEqual(lifted.Standing, asEve) || lifted.ID != hold.ID {
 		t.Errorf("%+v, %v", lifted, err)
 	}
 	row, err = e.store.Load(t.Context(), waiting)
@@ -56,7 +59,7 @@ func TestAHoldKeepsIntentsWaitingAndNamesWhatItCameTooLateFor(t *testing.T) {
 	if err != nil || len(standing) != 0 {
 		t.Errorf("%+v, %v", standing, err)
 	}
-	if all, err := e.Holds(t.Context(), true); err != nil || len(all) != 1 || all[0] != lifted {
+	if all, err := e.Holds(t.Context(), true); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], lifted) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }

@@ -26,6 +26,7 @@ type Submission struct {
 	DroppedAt time.Time `json:"dropped_at,omitzero"`
 	// DecidedBy is who last had it tried again or dropped it; empty: nobody.
 	DecidedBy string    `json:"decided_by,omitempty"`
+	DecidedAs Standing  `json:"decided_as,omitzero"`
 	Note      string    `json:"note,omitempty"`
 	DecidedAt time.Time `json:"decided_at,omitzero"`
 }
@@ -77,7 +78,8 @@ func enqueuedOf(s outbox.Submitted) EnqueuedRequest {
 func submissionOf(s outbox.Submitted) Submission {
 	return Submission{
 		NotBefore: s.NotBefore, DueAt: s.DueAt, Tries: s.Tries, ErrorCode: s.ErrorCode, Error: s.Error,
-		ParkedAt: s.ParkedAt, DroppedAt: s.DroppedAt, DecidedBy: s.DecidedBy, Note: s.Note, DecidedAt: s.DecidedAt,
+		ParkedAt: s.ParkedAt, DroppedAt: s.DroppedAt, DecidedBy: s.Decider.Principal, DecidedAs: standingOf(s.Decider),
+		Note: s.Decider.Note, DecidedAt: s.DecidedAt,
 	}
 }
 

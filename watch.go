@@ -3,6 +3,7 @@ package writ
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"writ/intent"
@@ -104,7 +105,7 @@ func (w *watch) look(ctx context.Context) (done Execution, over bool, err error)
 // was dropped.
 func (w *watch) lookAtSubmitted(ctx context.Context, v Intent) (done Execution, over bool, err error) {
 	w.isFatal(ctx, nil)
-	if w.last.Submission == nil || *w.last.Submission != *v.Submission {
+	if !reflect.DeepEqual(w.last.Submission, v.Submission) {
 		w.last = v
 		if w.changed != nil {
 			if err := w.changed(v); err != nil {

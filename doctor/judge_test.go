@@ -141,8 +141,8 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 		{"no tools", func(f *facts) { f.queues.value = nil }, "workers", Warn, "no worker has published", "writ worker"},
 		{"nobody there", func(f *facts) { delete(f.polled.value, "helpdesk") }, "workers", Warn, "none on task queue helpdesk, whose tools are tickets.close, tickets.open; 2 workers on task queue writ", "--task-queue"},
 		{"a hold", func(f *facts) {
-			f.holds.value = []outbox.Hold{{Subject: outbox.Subject{Scope: outbox.HoldProvider, Name: "bank"}, Principal: "ada", Note: "they migrate",
-				SetAt: f.now}, {Subject: outbox.Subject{Scope: outbox.HoldTool, Name: "echo"}, Principal: "eve", SetAt: f.now}}
+			f.holds.value = []outbox.Hold{{Subject: outbox.Subject{Scope: outbox.HoldProvider, Name: "bank"}, Decider: outbox.Decider{Principal: "ada", Note: "they migrate"},
+				SetAt: f.now}, {Subject: outbox.Subject{Scope: outbox.HoldTool, Name: "echo"}, Decider: outbox.Decider{Principal: "eve"}, SetAt: f.now}}
 		}, "holds", Warn, "on provider bank, set by ada at 2026-03-01T12:00:00Z (they migrate); on tool echo, set by eve", "writ hold lift"},
 		{"a parked request", func(f *facts) {
 			f.backlog.value = outbox.Backlog{Due: 3, Parked: 2, ParkedFor: intent.CodeUnknownTool, FirstParked: intent.IntentID("acme", "order-7")}

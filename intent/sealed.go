@@ -34,16 +34,16 @@ func (s Sealed) Admits(key RequestKey, action Action, context []byte) error {
 // A member may differ from one try to the next if it only says where the request comes from
 // (session_hash, process, run, host_binding) or what its caller thinks of it (risk).
 func SameAuthority(key RequestKey, sealed, context []byte) error {
-	return compare(key, sealed, context, func(EffectContext, EffectContext) bool { return true })
+	return compare(key, sealed, context, false)
 }
 
 // MayReplace is SameAuthority for a request that is decided on in the place of the one that was
 // sealed: it may not state less risk either, because nobody lowers what another has stated.
 func MayReplace(key RequestKey, sealed, context []byte) error {
-	return compare(key, sealed, context, func(a, b EffectContext) bool { return b.Risk >= a.Risk })
+	return compare(key, sealed, context, true)
 }
 
-func compare(key RequestKey, sealed, context []byte, sameRisk func(a, b EffectContext) bool) error {
+func compare(key RequestKey, sealed, context []byte, replaces bool) error {
 	if bytes.Equal(sealed, context) {
 		return nil
 	}
@@ -59,7 +59,7 @@ func compare(key RequestKey, sealed, context []byte, sameRisk func(a, b EffectCo
 	}{
 		{"authentication_source", a.source() == b.source()},
 		{"on_behalf_of", slices.Equal(a.OnBehalfOf, b.OnBehalfOf)},
-		{"risk", sameRisk(a, b)},
+		{"risk", !replaces || b.Risk >= a.Risk},
 		{"roles", slices.Equal(a.Roles, b.Roles)},
 		{"service", a.Service == b.Service},
 	} {

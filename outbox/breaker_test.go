@@ -188,7 +188,7 @@ func TestTheAnswerToAProbeLiftsTheHold(t *testing.T) {
 		t.Error("it is lifted once")
 	}
 	list := b.holds(t, true)
-	if len(list) != 1 || list[0].LiftedBy != "writ:breaker" || list[0].Probes != 1 {
+	if len(list) != 1 || list[0].Lifter.Principal != "writ:breaker" || list[0].Probes != 1 {
 		t.Errorf("holds %+v", list)
 	}
 	if after := b.granted(t, b.insert(t, propose("after", banked()))); !after.Row.HeldUntil.IsZero() {

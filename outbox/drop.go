@@ -9,16 +9,21 @@ import (
 	"writ/intent"
 )
 
+// decidedBy sets who decides about an enqueued request, who is $2 to $6.
+const decidedBy = `
+	decided_by = $2, note = $3, decider_authentication_source = $4, decider_roles = coalesce($5::text[], '{}'),
+	decider_on_behalf_of = coalesce($6::text[], '{}')`
+
 // Retry makes an enqueued request due, at once or at its host's time, and returns it. Its tries
 // begin anew. The errors that are answers are those of Drop.
 func (s *Store) Retry(ctx context.Context, id intent.ID, by Decider) (Submitted, error) {
 	const statement = `
 		UPDATE enqueued e SET due_at = greatest(writ_now(), not_before), parked_at = NULL, tries = 0,
-			decided_at = writ_now(), decided_by = $2, note = $3
+			decided_at = writ_now(),` + decidedBy + `
 		WHERE id = $1 AND dropped_at IS NULL RETURNING` + submittedColumns
 	var found Submitted
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
-		found, err = scanSubmitted(tx.QueryRow(ctx, statement, id[:], by.Principal, by.Note))
+		found, err = scanSubmitted(tx.QueryRow(ctx, statement, id[:], by.Principal, by.Note, by.AuthenticationSource, by.Roles, by.OnBehalfOf))
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
@@ -59,9 +64,9 @@ func (s *Store) Drop(ctx context.Context, id intent.ID, by Decider) (Submitted, 
 		const statement = `
 			UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = coalesce(parked_at, clock.now), dropped_at = clock.now,
 				error_code = CASE WHEN ` + restoredUntil + ` IS NOT NULL THEN '` + string(intent.CodeOutboxRestored) + `' ELSE coalesce(nullif(error_code, ''), 'dropped') END,
-				decided_at = clock.now, decided_by = $2, note = $3
+				decided_at = clock.now,` + decidedBy + `
 			FROM (SELECT writ_now()) AS clock (now) WHERE id = $1 RETURNING` + submittedColumns
-		found, err = scanSubmitted(tx.QueryRow(ctx, statement, id[:], by.Principal, by.Note))
+		found, err = scanSubmitted(tx.QueryRow(ctx, statement, id[:], by.Principal, by.Note, by.AuthenticationSource, by.Roles, by.OnBehalfOf))
 		return err
 	})
 	return found, err

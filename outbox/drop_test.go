@@ -22,7 +22,7 @@ func TestADroppedRequestNeverBecomesAnIntent(t *testing.T) {
 	}
 	for range 2 {
 		dropped, err := b.Drop(t.Context(), mine.ID(), withdrawn)
-		if err != nil || dropped.DroppedAt.IsZero() || !dropped.DueAt.IsZero() || dropped.DecidedBy != "ada" || dropped.Step().Reason != intent.ReasonDropped {
+		if err != nil || dropped.DroppedAt.IsZero() || !dropped.DueAt.IsZero() || dropped.Decider.Principal != "ada" || dropped.Step().Reason != intent.ReasonDropped {
 			t.Fatalf("%+v, %v", dropped, err)
 		}
 	}
@@ -133,7 +133,7 @@ func TestARetriedRequestIsDueAtOnceOrAtItsHostsTime(t *testing.T) {
 		}
 		b.exec(t, `UPDATE enqueued SET due_at = NULL, parked_at = writ_now(), tries = 8, error_code = 'unknown_tool' WHERE request_key = $1`, string(e.RequestKey))
 		retried, err := b.Retry(t.Context(), intent.IntentID("acme", e.RequestKey), withdrawn)
-		if err != nil || !retried.DueAt.Equal(want) || !retried.ParkedAt.IsZero() || retried.Tries != 0 || retried.DecidedBy != "ada" || retried.Note != withdrawn.Note {
+		if err != nil || !retried.DueAt.Equal(want) || !retried.ParkedAt.IsZero() || retried.Tries != 0 || retried.Decider.Principal != "ada" || retried.Decider.Note != withdrawn.Note {
 			t.Errorf("%+v, %v", retried, err)
 		}
 	}

@@ -34,16 +34,16 @@ type Hold struct {
 	Subject
 	// Automatic says that the circuit breaker set it, and not a person.
 	Automatic bool
-	// Principal is who set it, and Note says why.
-	Principal, Note string
-	SetAt           time.Time
+	// Decider is who set it.
+	Decider
+	SetAt time.Time
 	// ProbeAt is when one claim may try the provider, and Probes counts those that have; only
 	// of an automatic hold.
 	ProbeAt time.Time
 	Probes  int
-	// LiftedAt is zero while the hold stands.
-	LiftedAt           time.Time
-	LiftedBy, LiftNote string
+	// LiftedAt is zero while the hold stands, and Lifter is who lifted it.
+	LiftedAt time.Time
+	Lifter   Decider
 }
 
 // Flight is an attempt that was claimed and of which nothing is known yet: its request may
@@ -60,7 +60,9 @@ type Flight struct {
 }
 
 const holdColumns = `
-	h.id, h.scope, h.name, h.automatic, h.principal, h.note, h.set_at, h.probe_at, h.probes, h.lifted_at, h.lifted_by, h.lift_note`
+	h.id, h.scope, h.name, h.automatic, h.principal, h.note, h.set_at, h.probe_at, h.probes, h.lifted_at, coalesce(h.lifted_by, ''),
+	coalesce(h.lift_note, ''), h.authentication_source, nullif(h.roles, '{}'), nullif(h.on_behalf_of, '{}'),
+	h.lift_authentication_source, nullif(h.lift_roles, '{}'), nullif(h.lift_on_behalf_of, '{}')`
 
 // ofSubject is the condition on intents i that a subject's hold stops them; $1 is the scope and
 // $2 the name. That of the zero Subject stops all.
@@ -114,10 +116,12 @@ func (s *Store) SetHold(ctx context.Context, on Subject, by Decider) (Hold, erro
 // the subject's lock.
 func insertHold(ctx context.Context, tx pgx.Tx, on Subject, automatic bool, by Decider) (bool, error) {
 	const statement = `
-		INSERT INTO holds (id, scope, name, automatic, principal, note, set_at, probe_at)
-		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, writ_now(), CASE WHEN $3 THEN writ_now() + $6::interval END)
+		INSERT INTO holds (id, scope, name, automatic, principal, note, set_at, probe_at, authentication_source, roles, on_behalf_of)
+		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, writ_now(), CASE WHEN $3 THEN writ_now() + $6::interval END, $7,
+			coalesce($8::text[], '{}'), coalesce($9::text[], '{}'))
 		ON CONFLICT (scope, name, automatic) WHERE lifted_at IS NULL DO NOTHING`
-	tag, err := tx.Exec(ctx, statement, string(on.Scope), on.Name, automatic, by.Principal, by.Note, firstProbe)
+	tag, err := tx.Exec(ctx, statement, string(on.Scope), on.Name, automatic, by.Principal, by.Note, firstProbe,
+		by.AuthenticationSource, by.Roles, by.OnBehalfOf)
 	return tag.RowsAffected() == 1, err
 }
 
@@ -155,7 +159,8 @@ func (s *Store) LiftHold(ctx context.Context, id uuid.UUID, by Decider) (Hold, e
 		UPDATE breakers SET failures = 0
 		WHERE failures > 0 AND provider = (SELECT name FROM holds WHERE id = $1 AND automatic AND lifted_at IS NULL)`
 	const lift = `
-		UPDATE holds h SET lifted_at = writ_now(), lifted_by = $2, lift_note = $3
+		UPDATE holds h SET lifted_at = writ_now(), lifted_by = $2, lift_note = $3, lift_authentication_source = $4,
+			lift_roles = coalesce($5::text[], '{}'), lift_on_behalf_of = coalesce($6::text[], '{}')
 		WHERE h.id = $1 AND h.lifted_at IS NULL
 		RETURNING` + holdColumns
 	var hold Hold
@@ -165,7 +170,7 @@ func (s *Store) LiftHold(ctx context.Context, id uuid.UUID, by Decider) (Hold, e
 			return err
 		}
 		var err error
-		hold, err = oneHold(ctx, tx, lift, id, by.Principal, by.Note)
+		hold, err = oneHold(ctx, tx, lift, id, by.Principal, by.Note, by.AuthenticationSource, by.Roles, by.OnBehalfOf)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notStanding(ctx, tx, id)
 		}
@@ -183,7 +188,7 @@ func notStanding(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	return intent.Errorf(intent.CodeHoldNotFound, "hold %s does not stand any more: %s lifted it at %s", id, hold.LiftedBy, hold.LiftedAt.Format(time.RFC3339))
+	return intent.Errorf(intent.CodeHoldNotFound, "hold %s does not stand any more: %s lifted it at %s", id, hold.Lifter.Principal, hold.LiftedAt.Format(time.RFC3339))
 }
 
 // maxHolds bounds a list of holds.
@@ -256,10 +261,9 @@ func oneHold(ctx context.Context, tx pgx.Tx, query string, args ...any) (Hold, e
 func scanHold(row pgx.CollectableRow) (Hold, error) {
 	var h Hold
 	var probe, lifted *time.Time
-	var by, note *string
 	err := row.Scan((*[16]byte)(&h.ID), &h.Scope, &h.Name, &h.Automatic, &h.Principal, &h.Note, &h.SetAt, &probe, &h.Probes,
-		&lifted, &by, &note)
+		&lifted, &h.Lifter.Principal, &h.Lifter.Note, &h.AuthenticationSource, &h.Roles, &h.OnBehalfOf,
+		&h.Lifter.AuthenticationSource, &h.Lifter.Roles, &h.Lifter.OnBehalfOf)
 	h.SetAt, h.ProbeAt, h.LiftedAt = h.SetAt.UTC(), value(probe).UTC(), value(lifted).UTC()
-	h.LiftedBy, h.LiftNote = value(by), value(note)
 	return h, err
 }

@@ -294,7 +294,7 @@ func TestAHoldIsSetOnceAndItsHistoryIsKept(t *testing.T) {
 	b := start(t)
 	b.setClock(t, noon)
 	first := b.setHold(t, bank)
-	want := outbox.Hold{ID: first.ID, Subject: bank, Principal: "ada", Note: "the bank called", SetAt: noon}
+	want := outbox.Hold{ID: first.ID, Subject: bank, Decider: outbox.Decider{Principal: "ada", Note: "the bank called"}, SetAt: noon}
 	if !reflect.DeepEqual(first, want) {
 		t.Errorf("set %+v\nwant %+v", first, want)
 	}
@@ -304,7 +304,7 @@ func TestAHoldIsSetOnceAndItsHistoryIsKept(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	lifted := b.liftHold(t, first.ID)
-	want.LiftedAt, want.LiftedBy, want.LiftNote = noon.Add(time.Minute), "grace", "the bank is well"
+	want.LiftedAt, want.Lifter = noon.Add(time.Minute), outbox.Decider{Principal: "grace", Note: "the bank is well"}
 	if !reflect.DeepEqual(lifted, want) {
 		t.Errorf("lifted %+v\nwant %+v", lifted, want)
 	}

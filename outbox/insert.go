@@ -18,11 +18,11 @@ import (
 // caller compares it with Row.Sealed. So a lost COMMIT answer is met by inserting again. Nothing is
 // written while another action is enqueued under the key, or the same one with another authority,
 // or the request was dropped: the errors have codes idempotency_conflict, effect_context_mismatch
-// and dropped. The error is ErrDuplicateChanged, and nothing was written, if a guarded proposal repeats another
-// intent by now than the one that it was decided on. Nor is anything where a budget has no room
-// for it, budget_exceeded, or its cost cannot be counted, budget_uncountable; who decides makes a
-// refusal of that. Only what is inserted is counted, in the same commit; what has to wait for a
-// budget is not counted yet, and the row says so.
+// and dropped. The error is ErrDuplicateChanged, and nothing was written, if a guarded proposal
+// repeats another intent by now than the one that it was decided on. Nor is anything where a budget
+// has no room for it, budget_exceeded, or its cost cannot be counted, budget_uncountable; who
+// decides makes a refusal of that. Only what is inserted is counted, in the same commit; what has to
+// wait for a budget is not counted yet, and the row says so.
 func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 	state := intent.Recorded
 	if p.ConfirmWithin > 0 {

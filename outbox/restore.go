@@ -50,9 +50,9 @@ type Timeline struct {
 // Timelines are the history that the outbox is in and the one that it is trusted in.
 type Timelines struct {
 	Current, Trusted Timeline
-	// Principal is who trusted it last, or began to, and Note says why.
-	Principal, Note string
-	DecidedAt       time.Time
+	// Decider is who trusted it last, or began to.
+	Decider
+	DecidedAt time.Time
 }
 
 // Restored reports whether claims are stopped because the two differ.
@@ -66,9 +66,11 @@ func (i *Inspector) Timelines(ctx context.Context) (Timelines, error) {
 
 func readTimelines(ctx context.Context, q querier) (t Timelines, err error) {
 	const query = `
-		SELECT now.system_identifier, coalesce(now.timeline, 0), t.system_identifier, t.timeline, t.principal, t.note, t.decided_at
+		SELECT now.system_identifier, coalesce(now.timeline, 0), t.system_identifier, t.timeline, t.principal, t.note, t.decided_at,
+			t.authentication_source, nullif(t.roles, '{}'), nullif(t.on_behalf_of, '{}')
 		FROM (SELECT` + currentTimeline + `) now, timelines t ORDER BY t.number DESC LIMIT 1`
-	err = q.QueryRow(ctx, query).Scan(&t.Current.System, &t.Current.Number, &t.Trusted.System, &t.Trusted.Number, &t.Principal, &t.Note, &t.DecidedAt)
+	err = q.QueryRow(ctx, query).Scan(&t.Current.System, &t.Current.Number, &t.Trusted.System, &t.Trusted.Number, &t.Principal, &t.Note, &t.DecidedAt,
+		&t.AuthenticationSource, &t.Roles, &t.OnBehalfOf)
 	t.DecidedAt = t.DecidedAt.UTC()
 	return t, err
 }
@@ -150,12 +152,13 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 // over when the first row is marked, because that needs their locks.
 func (s *Store) trust(ctx context.Context, t Timeline, by Decider, marked int) error {
 	const statement = `
-		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked)
-		SELECT max(number) + 1, $1, $2, $3, $4, writ_now(), $5 FROM timelines
+		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked, authentication_source, roles, on_behalf_of)
+		SELECT max(number) + 1, $1, $2, $3, $4, writ_now(), $5, $6, coalesce($7::text[], '{}'), coalesce($8::text[], '{}') FROM timelines
 		ON CONFLICT DO NOTHING`
 	return s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		for { // until nobody else, who says so at the same moment, has taken the number
-			tag, err := tx.Exec(ctx, statement, t.System, t.Number, by.Principal, by.Note, marked)
+			tag, err := tx.Exec(ctx, statement, t.System, t.Number, by.Principal, by.Note, marked,
+				by.AuthenticationSource, by.Roles, by.OnBehalfOf)
 			if err != nil || tag.RowsAffected() == 1 {
 				return err
 			}

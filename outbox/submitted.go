@@ -30,9 +30,9 @@ type Submitted struct {
 	Error     string
 	// ParkedAt is since when it waits for a person, and DroppedAt when one took it back.
 	ParkedAt, DroppedAt time.Time
-	// DecidedBy is who last had it tried again or dropped it; empty: nobody.
-	DecidedBy, Note string
-	DecidedAt       time.Time
+	// Decider is who last had it tried again or dropped it; zero: nobody.
+	Decider   Decider
+	DecidedAt time.Time
 	// Restored says that PostgreSQL may have lost commits and that no operator has said so yet.
 	Restored bool
 }
@@ -45,14 +45,16 @@ func (s Submitted) MayHaveRun() bool {
 
 const submittedColumns = `
 	e.id, e.tenant, e.request_key, e.principal, e.tool, e.traceparent, e.created_at, e.not_before, e.due_at, e.tries,
-	e.error_code, e.error, e.parked_at, e.dropped_at, e.decided_by, e.note, e.decided_at, ` + restoredUntil + ` IS NOT NULL`
+	e.error_code, e.error, e.parked_at, e.dropped_at, e.decided_by, e.note, e.decider_authentication_source,
+	nullif(e.decider_roles, '{}'), nullif(e.decider_on_behalf_of, '{}'), e.decided_at, ` + restoredUntil + ` IS NOT NULL`
 
 // scanSubmitted reads submittedColumns, and into what follows them.
 func scanSubmitted(row pgx.Row, more ...any) (Submitted, error) {
 	var s Submitted
 	var notBefore, due, parked, dropped, decided *time.Time
 	err := row.Scan(append([]any{(*[16]byte)(&s.ID), &s.Tenant, &s.RequestKey, &s.Principal, &s.Tool, &s.Traceparent, &s.CreatedAt, &notBefore, &due, &s.Tries,
-		&s.ErrorCode, &s.Error, &parked, &dropped, &s.DecidedBy, &s.Note, &decided, &s.Restored}, more...)...)
+		&s.ErrorCode, &s.Error, &parked, &dropped, &s.Decider.Principal, &s.Decider.Note, &s.Decider.AuthenticationSource,
+		&s.Decider.Roles, &s.Decider.OnBehalfOf, &decided, &s.Restored}, more...)...)
 	s.CreatedAt, s.NotBefore, s.DueAt = s.CreatedAt.UTC(), value(notBefore).UTC(), value(due).UTC()
 	s.ParkedAt, s.DroppedAt, s.DecidedAt = value(parked).UTC(), value(dropped).UTC(), value(decided).UTC()
 	return s, err
@@ -76,7 +78,7 @@ func (s Submitted) Step() intent.Step {
 func (s Submitted) Undecidable() error {
 	switch {
 	case !s.DroppedAt.IsZero():
-		r := reservation{decidedBy: s.DecidedBy, droppedAt: &s.DroppedAt, mayHaveRun: s.MayHaveRun()}
+		r := reservation{decidedBy: s.Decider.Principal, droppedAt: &s.DroppedAt, mayHaveRun: s.MayHaveRun()}
 		return r.dropped(s.RequestKey)
 	case s.Restored:
 		return errRestored(s.ID)

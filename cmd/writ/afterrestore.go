@@ -27,6 +27,7 @@ func (f *restoreFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.nothingLost, "nothing-lost", false, "with --after-restore: no commit was lost, so nothing is marked")
 	flags.BoolVar(&f.sameTimeline, "same-timeline", false, "with --after-restore: mark also where PostgreSQL shows no restore, as after a rolled back copy of its files")
 	f.by.register(cmd, "who says so")
+	f.by.registerStanding(cmd, "who says so")
 }
 
 // restore returns what the flags say.
@@ -40,7 +41,7 @@ func (f restoreFlags) restore(cmd *cobra.Command) (writ.Restore, error) {
 		what.Before = at
 	}
 	if !f.afterRestore {
-		for _, name := range []string{"before", "nothing-lost", "same-timeline", "principal", "note"} {
+		for _, name := range []string{"before", "nothing-lost", "same-timeline", "principal", "role", "on-behalf-of", "note"} {
 			if cmd.Flags().Changed(name) {
 				return what, usage("--%s is of --after-restore", name)
 			}

@@ -117,6 +117,7 @@ Exit statuses: 0 ` + done + `, 1 infrastructure, 2 usage or no such request, 3 i
 		RunE: func(cmd *cobra.Command, args []string) error { return p.decideEnqueued(cmd, args, by, done, decide) },
 	}
 	by.register(cmd, "who decides")
+	by.registerStanding(cmd, "who decides")
 	return cmd
 }
 
@@ -172,7 +173,7 @@ func describeSubmission(b *block, s writ.Submission) {
 	b.add("tried", triesText(s))
 	b.add("parked", moment(s.ParkedAt))
 	if s.DecidedBy != "" {
-		b.add(decidedAs(s), decisionText(s.DecidedBy, s.Note, s.DecidedAt))
+		b.add(decidedAs(s), decisionText(standing(s.DecidedBy, s.DecidedAs), s.Note, s.DecidedAt))
 	}
 }
 

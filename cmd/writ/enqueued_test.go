@@ -85,7 +85,7 @@ func TestAParkedRequestIsListedRetriedAndDropped(t *testing.T) {
 	if r := run("list", "--parked"); r.stdout != "nothing is enqueued\n" {
 		t.Errorf("after the retry: %s", r.stdout)
 	}
-	if r := run("drop", second.ID.String(), "--principal", "eve"); r.status != 0 || !strings.Contains(r.stdout, "dropped") {
+	if r := run("drop", second.ID.String(), "--principal", "eve", "--role", "operator"); r.status != 0 || !strings.Contains(r.stdout, "dropped") {
 		t.Errorf("drop: status %d, %s\n%s", r.status, r.stderr, r.stdout)
 	}
 	if r := run("retry", first.ID.String(), second.ID.String()); r.status != statusRefused || !strings.Contains(r.stderr, "eve dropped") || !strings.Contains(r.stderr, first.ID.String()) {

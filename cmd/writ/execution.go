@@ -123,7 +123,7 @@ func describe(b *block, v writ.Intent) {
 		b.add("waits for", budgetWaitText(*w))
 	}
 	for _, d := range v.Decisions {
-		b.add(string(d.Kind), decisionText(standing(d), d.Note, d.DecidedAt))
+		b.add(string(d.Kind), decisionText(standing(d.Principal, d.Standing), d.Note, d.DecidedAt))
 	}
 }
 
@@ -136,13 +136,13 @@ func quorumText(confirmed, approvers int) string {
 }
 
 // standing names who decided, for whom, and as what.
-func standing(d writ.Decision) string {
-	text := d.Principal
-	if len(d.OnBehalfOf) > 0 {
-		text += " for " + strings.Join(d.OnBehalfOf, ", for ")
+func standing(principal string, s writ.Standing) string {
+	text := principal
+	if len(s.OnBehalfOf) > 0 {
+		text += " for " + strings.Join(s.OnBehalfOf, ", for ")
 	}
-	if len(d.Roles) > 0 {
-		text += " as " + strings.Join(d.Roles, ", ")
+	if len(s.Roles) > 0 {
+		text += " as " + strings.Join(s.Roles, ", ")
 	}
 	return text
 }

@@ -75,6 +75,7 @@ and lists again what is in flight.`,
 	}
 	on.register(cmd, "stop")
 	by.register(cmd, "who sets the hold")
+	by.registerStanding(cmd, "who sets the hold")
 	return cmd
 }
 
@@ -126,13 +127,13 @@ func (p *program) warnOfStanding(h writ.Hold, by writ.Decider) {
 		return
 	}
 	fmt.Fprintf(p.stderr, "writ: warning: a hold on %s %s stood already, set %s; it stands as it was, and this note was not recorded\n",
-		h.Scope, h.Name, printable(decisionText(h.Principal, h.Note, h.SetAt)))
+		h.Scope, h.Name, printable(setText(h)))
 }
 
 func writeHeld(w io.Writer, h writ.Hold, flights []writ.Flight) {
 	var b block
 	b.add("hold", fmt.Sprintf("on %s %s: nothing more is sent until writ hold lift %s", h.Scope, h.Name, h.ID))
-	b.add("set", decisionText(h.Principal, h.Note, h.SetAt))
+	b.add("set", setText(h))
 	if len(flights) == 0 {
 		b.add("in flight", "nothing")
 	}
@@ -143,9 +144,14 @@ func writeHeld(w io.Writer, h writ.Hold, flights []writ.Flight) {
 	b.write(w)
 }
 
+// setText says who set a hold and why.
+func setText(h writ.Hold) string {
+	return decisionText(standing(h.Principal, h.Standing), h.Note, h.SetAt)
+}
+
 // holdText says what keeps an intent waiting.
 func holdText(h writ.Hold) string {
-	return fmt.Sprintf("the hold on %s %s, set %s", h.Scope, h.Name, decisionText(h.Principal, h.Note, h.SetAt))
+	return fmt.Sprintf("the hold on %s %s, set %s", h.Scope, h.Name, setText(h))
 }
 
 func newHoldListCommand(p *program) *cobra.Command {
@@ -186,7 +192,7 @@ func writeHolds(w io.Writer, list []writ.Hold) {
 	for _, h := range list {
 		lifted := "-"
 		if !h.LiftedAt.IsZero() {
-			lifted = decisionText(h.LiftedBy, h.LiftNote, h.LiftedAt)
+			lifted = decisionText(standing(h.LiftedBy, h.LiftedAs), h.LiftNote, h.LiftedAt)
 		}
 		probe := "-"
 		if h.Automatic && h.LiftedAt.IsZero() {
@@ -233,6 +239,7 @@ circuit breaker has set. What it kept waiting goes on by itself within seconds.`
 	}
 	on.register(cmd, "lift what stops")
 	by.register(cmd, "who lifts the hold")
+	by.registerStanding(cmd, "who lifts the hold")
 	return cmd
 }
 

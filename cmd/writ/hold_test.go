@@ -1,6 +1,7 @@
 package main
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 		t.Errorf("status %d, %+v", r.status, again)
 	}
 	standing := store.holds(t)
-	if len(standing) != 1 || standing[0] != again.Hold {
+	if len(standing) != 1 || !reflect.DeepEqual(standing[0], again.Hold) {
 		t.Errorf("standing: %+v", standing)
 	}
 
@@ -81,7 +82,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 	var v writ.Intent
 	r = command(t, "intent", "get", waiting.ID.String(), "-o", "json", "--database-url", store.url)
 	r.document(t, &v)
-	if v.Next.Reason != "held" || len(v.Holds) != 1 || v.Holds[0] != again.Hold {
+	if v.Next.Reason != "held" || len(v.Holds) != 1 || !reflect.DeepEqual(v.Holds[0], again.Hold) {
 		t.Errorf("next %+v, holds %+v", v.Next, v.Holds)
 	}
 	r = command(t, "intent", "get", waiting.ID.String(), "--database-url", store.url)
@@ -89,7 +90,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 		t.Errorf("it does not say what it waits for:\n%s", r.stdout)
 	}
 
-	r = store.hold(t, "lift", "--provider", "bank", "--principal", "ada", "--note", "they are back")
+	r = store.hold(t, "lift", "--provider", "bank", "--principal", "ada", "--role", "operator", "--on-behalf-of", "bob", "--note", "they are back")
 	if r.status != 0 || !strings.Contains(r.stdout, "the hold on provider bank that eve set at ") {
 		t.Errorf("status %d, %s\n%s", r.status, r.stderr, r.stdout)
 	}
@@ -99,7 +100,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 	if all := store.holds(t, "--all"); len(all) != 1 || all[0].LiftedBy != "ada" || all[0].LiftNote != "they are back" {
 		t.Errorf("the history is %+v", all)
 	}
-	if r = store.hold(t, "list", "--all"); !strings.Contains(r.stdout, "by ada at ") || !strings.Contains(r.stdout, "they are back") {
+	if r = store.hold(t, "list", "--all"); !strings.Contains(r.stdout, "by ada for bob as operator at ") || !strings.Contains(r.stdout, "they are back") {
 		t.Errorf("the history is\n%s", r.stdout)
 	}
 }

@@ -18,6 +18,17 @@ func TestNobodyAsksOrDecidesUnderANameOfWritsOwn(t *testing.T) {
 		{"schedule", "create", "nightly", "echo", "--every", "1h", "--principal", "writ:breaker"},
 		{"confirm", id, "--principal", "writ:breaker"},
 		{"deny", id, "--principal", "agent-7", "--on-behalf-of", "writ:breaker"},
+		{"resolve", id, "--not-applied", "--note", "case 4711", "--principal", "writ:breaker"},
+		{"reissue", id, "--principal", "writ:breaker"},
+		{"intent", "cancel", id, "--principal", "writ:breaker"},
+		{"doubt", "acknowledge", id, "--principal", "writ:breaker"},
+		{"budget", "set", "--concurrency", "3", "--principal", "writ:breaker"},
+		{"hold", "set", "--tool", "echo", "--principal", "writ:breaker"},
+		{"hold", "set", "--tool", "echo", "--principal", "agent-7", "--on-behalf-of", "writ:breaker"},
+		{"hold", "lift", "--tool", "echo", "--principal", "writ:breaker"},
+		{"enqueued", "retry", id, "--principal", "agent-7", "--on-behalf-of", "writ:breaker"},
+		{"enqueued", "drop", id, "--principal", "writ:breaker"},
+		{"recover", "--after-restore", "--principal", "agent-7", "--on-behalf-of", "writ:breaker"},
 	} {
 		r := command(t, append(args, "-o", "json", "--database-url", nowhere)...)
 		var f failure
