@@ -125,7 +125,7 @@ func TestACaseThatSaysLessThanItSeemsToIsRefused(t *testing.T) {
 			folder := policyFolder(t, map[string]string{"a.cedar": everybodyRefunds, "a.tests.json": c.cases})
 			var f failure
 			r := command(t, "policy", "test", folder, "--tools", exampleTools, "-o", "json")
-			if r.document(t, &f); r.status == 0 || f.Error.Code != c.code || !strings.Contains(f.Error.Message, c.says) {
+			if r.document(t, &f); r.status == 0 || f.Error.Code != c.code || !strings.Contains(f.Error.Message, c.says) || !strings.HasPrefix(f.Error.Message, folder) {
 				t.Errorf("status %d, %+v", r.status, f.Error)
 			}
 		})
@@ -150,6 +150,9 @@ func TestACheckSaysAllThatIsWrongWithFileAndLine(t *testing.T) {
 		if r.status != 2 || !strings.Contains(r.stdout, want) {
 			t.Errorf("status %d; it does not say %q:\n%s", r.status, want, r.stdout)
 		}
+	}
+	if r := command(t, "policy", "check", "../../docs", "--tools", exampleTools); r.status != 2 || !strings.Contains(r.stderr, "../../docs: the folder has no policy") {
+		t.Errorf("status %d, %s", r.status, r.stderr)
 	}
 	for _, file := range []string{"nowhere.json", examplePolicies + "/refunds.tests.json"} {
 		if r := command(t, "policy", "check", folder, "--tools", file); r.status != 2 || !strings.Contains(r.stderr, "--tools") {
