@@ -52,7 +52,7 @@ func TestTheCasesOfTheExamplePoliciesPassWithoutADatabase(t *testing.T) {
 	}
 	var check policyReport
 	r = command(t, "policy", "check", examplePolicies, "--tools", exampleTools, "--database-url", nowhere, "-o", "json")
-	if r.document(t, &check); r.status != 0 || check.PolicyDigest != report.PolicyDigest || len(check.Policies) != 3 || len(check.Faults) != 0 {
+	if r.document(t, &check); r.status != 0 || check.PolicyDigest != report.PolicyDigest || len(check.Policies) < 3 || len(check.Faults) != 0 {
 		t.Errorf("status %d, %+v, %s", r.status, check, r.stderr)
 	}
 }
@@ -181,7 +181,7 @@ func TestARequestIsExplainedWithoutBeingMade(t *testing.T) {
 		Considered []struct{ ID, Outcome string }
 	}
 	r = command(t, append(asks, `{"payment_id":"pay_1","amount":"5000.01"}`, "-o", "json")...)
-	if r.document(t, &e); r.status != 0 || e.Allow || len(e.Considered) != 3 {
+	if r.document(t, &e); r.status != 0 || e.Allow || len(e.Considered) < 3 {
 		t.Errorf("status %d, %+v", r.status, e)
 	}
 	for _, args := range [][]string{
@@ -190,6 +190,26 @@ func TestARequestIsExplainedWithoutBeingMade(t *testing.T) {
 	} {
 		if r := command(t, args...); r.status != 2 {
 			t.Errorf("%q: status %d, %s", args, r.status, r.stderr)
+		}
+	}
+}
+
+func TestTheDocumentationShowsAnExplanationAsItIs(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "```\nverdict ")
+	shown, _, _ := strings.Cut("verdict "+rest, "```")
+	if !found {
+		t.Fatal("no explanation is shown")
+	}
+	r := command(t, "policy", "explain", "payments.refund", "--policies", examplePolicies, "--tools", exampleTools,
+		"--payload", `{"payment_id":"pay_1","amount":"100.01"}`, "--principal", "ada", "--role", "clerk")
+	for line := range strings.Lines(shown) {
+		if !strings.Contains(r.stdout, line) {
+			t.Errorf("it does not say %q:\n%s%s", line, r.stdout, r.stderr)
 		}
 	}
 }
