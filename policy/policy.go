@@ -18,7 +18,7 @@ type Facts struct {
 	// Now is the database's time.
 	Now time.Time
 	// InForce is the digest of the policies that are in force in PostgreSQL at that time; empty if
-	// none are, or if the worker does not follow them.
+	// none are. Only a policy that follows them may rely on it.
 	InForce string
 }
 

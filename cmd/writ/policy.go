@@ -32,9 +32,16 @@ workers with --stored-policies.`
 func policyFiles(folder string) (*cedar.Set, error) {
 	set, err := cedar.Load(os.DirFS(folder))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", folder, err)
+		return nil, placed(folder, err)
 	}
 	return set, nil
+}
+
+// placed is the error with where it comes from before its message.
+func placed(where string, err error) error {
+	e := *described(err)
+	e.Message = where + ": " + e.Message
+	return &e
 }
 
 func newPolicyPutCommand(p *program) *cobra.Command {

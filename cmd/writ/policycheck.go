@@ -96,7 +96,7 @@ func (p *program) checkPolicies(ctx context.Context, folder string, from toolsFl
 	}
 	var faults cedar.Faults
 	if err != nil && !errors.As(err, &faults) {
-		return fmt.Errorf("%s: %w", folder, err)
+		return placed(folder, err)
 	}
 	for _, f := range faults {
 		f.File = filepath.Join(folder, f.File)

@@ -20,10 +20,12 @@ import (
 
 // explainFlags are the flags of writ policy explain.
 type explainFlags struct {
-	intent, policies string
-	now              string
-	from             toolsFlag
-	executeFlags
+	intent, policies         string
+	payload, tenant, service string
+	now                      string
+	risk                     float64
+	from                     toolsFlag
+	identityFlags
 }
 
 func newPolicyExplainCommand(p *program) *cobra.Command {

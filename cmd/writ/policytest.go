@@ -120,7 +120,7 @@ func (p *program) testPolicies(ctx context.Context, folder string, from toolsFla
 	}
 	bound, err := set.ForTools(writ.Hosted(list))
 	if err != nil {
-		return fmt.Errorf("%s: %w", folder, err)
+		return placed(folder, err)
 	}
 	report := testReport{PolicyDigest: set.Digest().String(), Cases: []caseResult{}}
 	for _, c := range cases {
@@ -172,11 +172,11 @@ func readCases(folder string) (all []placedCase, err error) {
 			return usage("%s: %w", path, err)
 		}
 		for _, c := range list {
-			placed := placedCase{c, path}
-			if err := placed.check(all); err != nil {
+			of := placedCase{c, path}
+			if err := of.check(all); err != nil {
 				return err
 			}
-			all = append(all, placed)
+			all = append(all, of)
 		}
 		return nil
 	})
@@ -211,7 +211,7 @@ func (c placedCase) run(ctx context.Context, set policy.Policy, list []writ.Tool
 	r := caseResult{File: c.file, Name: c.Name, Expected: string(c.Expect)}
 	f, err := c.facts(list)
 	if err != nil {
-		return r, fmt.Errorf("%s: %s: %w", c.file, c.Name, err)
+		return r, placed(c.file+": "+c.Name, err)
 	}
 	verdict, err := set.Evaluate(ctx, f)
 	r.Reason = verdict.Reason

@@ -153,7 +153,7 @@ func policies(folder string) (policy.Policy, error) {
 	}
 	set, err := policyFiles(folder)
 	if err != nil {
-		return nil, fmt.Errorf("--policies %w", err)
+		return nil, err
 	}
 	return set, nil
 }
