@@ -52,7 +52,7 @@ func TestTheCasesOfTheExamplePoliciesPassWithoutADatabase(t *testing.T) {
 	}
 	var check policyReport
 	r = command(t, "policy", "check", examplePolicies, "--tools", exampleTools, "--database-url", nowhere, "-o", "json")
-	if r.document(t, &check); r.status != 0 || check.PolicyDigest != report.PolicyDigest || len(check.Policies) < 3 || len(check.Faults) != 0 {
+	if r.document(t, &check); r.status != 0 || check.PolicyDigest != report.PolicyDigest || len(check.Policies) != 4 || len(check.Faults) != 0 {
 		t.Errorf("status %d, %+v, %s", r.status, check, r.stderr)
 	}
 }
@@ -125,7 +125,7 @@ func TestACaseThatSaysLessThanItSeemsToIsRefused(t *testing.T) {
 			folder := policyFolder(t, map[string]string{"a.cedar": everybodyRefunds, "a.tests.json": c.cases})
 			var f failure
 			r := command(t, "policy", "test", folder, "--tools", exampleTools, "-o", "json")
-			if r.document(t, &f); r.status == 0 || f.Error.Code != c.code || !strings.Contains(f.Error.Message, c.says) || !strings.HasPrefix(f.Error.Message, folder) {
+			if r.document(t, &f); r.status == 0 || f.Error.Code != c.code || !strings.Contains(f.Error.Message, c.says) {
 				t.Errorf("status %d, %+v", r.status, f.Error)
 			}
 		})
@@ -151,9 +151,6 @@ func TestACheckSaysAllThatIsWrongWithFileAndLine(t *testing.T) {
 			t.Errorf("status %d; it does not say %q:\n%s", r.status, want, r.stdout)
 		}
 	}
-	if r := command(t, "policy", "check", "../../docs", "--tools", exampleTools); r.status != 2 || !strings.Contains(r.stderr, "../../docs: the folder has no policy") {
-		t.Errorf("status %d, %s", r.status, r.stderr)
-	}
 	for _, file := range []string{"nowhere.json", examplePolicies + "/refunds.tests.json"} {
 		if r := command(t, "policy", "check", folder, "--tools", file); r.status != 2 || !strings.Contains(r.stderr, "--tools") {
 			t.Errorf("%s: status %d, %s", file, r.status, r.stderr)
@@ -168,7 +165,7 @@ func TestARequestIsExplainedWithoutBeingMade(t *testing.T) {
 	r := command(t, append(asks, `{"payment_id":"pay_1","amount":"100.01"}`)...)
 	for _, want := range []string{
 		"allowed when 1 confirm it", `decimal("100.01")`, `Principal::"ada"`, "refunds.cedar:5 permit support-refunds applies",
-		"    @reason(\"a refund over 100.00 needs a second person\")",
+		"    @reason(\"a refund over 100.00 needs a second person from finance\")",
 		"forbid refund-limit does not apply: this does not hold: when { context.payload.amount.greaterThan(decimal(\"5000.00\")) }",
 	} {
 		if r.status != 0 || !strings.Contains(r.stdout, want) {
@@ -181,7 +178,7 @@ func TestARequestIsExplainedWithoutBeingMade(t *testing.T) {
 		Considered []struct{ ID, Outcome string }
 	}
 	r = command(t, append(asks, `{"payment_id":"pay_1","amount":"5000.01"}`, "-o", "json")...)
-	if r.document(t, &e); r.status != 0 || e.Allow || len(e.Considered) < 3 {
+	if r.document(t, &e); r.status != 0 || e.Allow || len(e.Considered) != 4 {
 		t.Errorf("status %d, %+v", r.status, e)
 	}
 	for _, args := range [][]string{
@@ -190,26 +187,6 @@ func TestARequestIsExplainedWithoutBeingMade(t *testing.T) {
 	} {
 		if r := command(t, args...); r.status != 2 {
 			t.Errorf("%q: status %d, %s", args, r.status, r.stderr)
-		}
-	}
-}
-
-func TestTheDocumentationShowsAnExplanationAsItIs(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../../docs/policy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(page), "```\nverdict ")
-	shown, _, _ := strings.Cut("verdict "+rest, "```")
-	if !found {
-		t.Fatal("no explanation is shown")
-	}
-	r := command(t, "policy", "explain", "payments.refund", "--policies", examplePolicies, "--tools", exampleTools,
-		"--payload", `{"payment_id":"pay_1","amount":"100.01"}`, "--principal", "ada", "--role", "clerk")
-	for line := range strings.Lines(shown) {
-		if !strings.Contains(r.stdout, line) {
-			t.Errorf("it does not say %q:\n%s%s", line, r.stdout, r.stderr)
 		}
 	}
 }
