@@ -112,6 +112,9 @@ func TestASchemaThatIsMissingOrOldIsSaidToBe(t *testing.T) {
 		if strings.Contains(name, "_budgets") {
 			asking = []string{"budget", "list"}
 		}
+		if strings.Contains(name, "_consents") {
+			asking = []string{"consent", "list"}
+		}
 		if strings.Contains(name, "_progress") { // which only recovery reads
 			asking = []string{"recover", "--once", "--temporal-address", noTemporal}
 		}
