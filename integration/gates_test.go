@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -25,8 +26,8 @@ func TestAToolRunsForThoseWhoConsentAndWhereItsDataMayGo(t *testing.T) {
 		t.Helper()
 		o := w.ask(t, newsletter, key, "--principal", "agent-7", "--on-behalf-of", "ada").outcome(t)
 		d := recordedDecision(t, o.receipt(t, intent.Refused, intent.NotApplied).Decision)
-		if o.status != 3 || d.Code != code || !strings.Contains(d.Reason, says) {
-			t.Errorf("%s: status %d, %+v", key, o.status, d)
+		if o.status != 3 || d.Code != code || !strings.Contains(d.Reason, says) || !strings.Contains(o.Error.Message, "was refused and nothing was sent: "+says) {
+			t.Errorf("%s: status %d, %+v, %+v", key, o.status, d, o.Error)
 		}
 	}
 	refused("unsaid", intent.CodeConsentRequired, "ada has not consented to marketing")
@@ -79,4 +80,30 @@ func TestAWorkerInTheDevelopmentProfileSaysOfEachRunWhatItLetPass(t *testing.T) 
 		t.Errorf("%+v", d)
 	}
 	w.provider.effects(t, 1)
+}
+
+func TestTheDevelopmentStackRunsItsWorkerInTheDevelopmentProfile(t *testing.T) {
+	t.Parallel()
+	p, err := launch("writ-dev", program("writ-dev"), nil, "--ephemeral", "--no-ui", "-o", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := p.terminate(); err != nil {
+			t.Error(err)
+		}
+	}()
+	line, err := p.readyLine()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, p.transcript())
+	}
+	var at stack
+	if err := json.Unmarshal(line, &at); err != nil {
+		t.Fatal(err)
+	}
+	environment := []string{"DATABASE_URL=" + at.DatabaseURL, "TEMPORAL_ADDRESS=" + at.TemporalAddress, "TEMPORAL_NAMESPACE=" + at.TemporalNamespace}
+	o := start(t, "writ execute", program("writ"), environment, "execute", newsletter.tool, "--payload", newsletter.payload, "-o", "json").outcome(t)
+	if d := recordedDecision(t, o.completed(t).Decision); !strings.Contains(d.Reason, "the development profile let pass") {
+		t.Errorf("%+v", d)
+	}
 }

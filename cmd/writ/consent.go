@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -135,9 +134,5 @@ func writeConsents(w io.Writer, list []writ.Consent) {
 }
 
 func statementText(s writ.Statement) string {
-	who := s.Principal
-	if len(s.OnBehalfOf) > 0 {
-		who += " for " + strings.Join(s.OnBehalfOf, ", for ")
-	}
-	return decisionText(who, s.Note, s.ChangedAt)
+	return decisionText(standing(writ.Decision{Principal: s.Principal, OnBehalfOf: s.OnBehalfOf, Roles: s.Roles}), s.Note, s.ChangedAt)
 }
