@@ -11,19 +11,14 @@ import (
 
 // Statement is who said something that Writ's own gates go by, when and why.
 type Statement struct {
-	Principal            string    `json:"principal"`
-	Note                 string    `json:"note,omitempty"`
-	AuthenticationSource string    `json:"authentication_source"`
-	Roles                []string  `json:"roles,omitempty"`
-	OnBehalfOf           []string  `json:"on_behalf_of,omitempty"`
-	ChangedAt            time.Time `json:"changed_at"`
+	Principal string `json:"principal"`
+	Note      string `json:"note,omitempty"`
+	Standing
+	ChangedAt time.Time `json:"changed_at"`
 }
 
 func statementOf(s outbox.Said) Statement {
-	return Statement{
-		Principal: s.By.Principal, Note: s.By.Note, AuthenticationSource: s.By.AuthenticationSource,
-		Roles: s.By.Roles, OnBehalfOf: s.By.OnBehalfOf, ChangedAt: s.ChangedAt,
-	}
+	return Statement{Principal: s.By.Principal, Note: s.By.Note, Standing: standingOf(s.By), ChangedAt: s.ChangedAt}
 }
 
 // ConsentSubject is what a consent is about. In a list, empty members stand for any.

@@ -151,3 +151,12 @@ func TestAnObjectInAStringIsForAToolThatWantsAnObject(t *testing.T) {
 		t.Errorf("%d workflows were started", len(e.temporal.started))
 	}
 }
+
+func TestARequestCannotNameWhatOnlyAWorkerHas(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{"development", "gates", "consents", "data_classes", "decision", "allow", "approvers", "confirmed", "max_risk", "budget", "authentication_source"} {
+		if _, err := ParseRequest([]byte(`{"tool":"echo","` + member + `":true}`)); intent.CodeOf(err) != intent.CodeUnknownMember {
+			t.Errorf("%s: %v", member, err)
+		}
+	}
+}

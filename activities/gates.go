@@ -3,9 +3,9 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
-	"writ/intent"
 	"writ/outbox"
 	"writ/policy"
 	"writ/tools"
@@ -52,8 +52,16 @@ type consentGate struct{ outboxGate }
 
 func (consentGate) Name() string { return "consents" }
 
+// Consented asks for the consent of all for whom it is asked, and where it is asked for nobody else,
+// of who asks; and nobody among them, nor who asks, may have revoked it. So nobody gains by naming
+// one more for whom they act; and an agent that leaves out for whom it acts has to have a consent of
+// its own.
 func (g consentGate) Consented(ctx context.Context, f policy.Facts) (policy.Verdict, error) {
-	missing, err := g.store.MissingConsents(ctx, f.Context.Tenant, concerned(f.Context), f.Tool.Consents)
+	asks, asksFor := f.Context.Principal, f.Context.OnBehalfOf
+	missing, err := g.store.MissingConsents(ctx, f.Context.Tenant, append([]string{asks}, asksFor...), f.Tool.Consents)
+	if len(asksFor) > 0 {
+		missing = slices.DeleteFunc(missing, func(m outbox.NoConsent) bool { return m.Person == asks && m.RevokedAt.IsZero() })
+	}
 	if err != nil || len(missing) == 0 {
 		return policy.Verdict{Allow: err == nil}, err
 	}
@@ -63,16 +71,6 @@ func (g consentGate) Consented(ctx context.Context, f policy.Facts) (policy.Verd
 		reason = fmt.Sprintf("the consent of %s to %s was revoked at %s", first.Person, first.Purpose, first.RevokedAt.Format(time.RFC3339))
 	}
 	return policy.Verdict{Unsaid: first.RevokedAt.IsZero(), Reason: reason + more(len(missing))}, nil
-}
-
-// concerned returns whose consent counts: that of all for whom it is asked, and where it is asked
-// for nobody else, of who asks. So nobody gains by naming one more for whom they act; and an agent
-// that leaves out for whom it acts has to have a consent of its own.
-func concerned(c intent.EffectContext) []string {
-	if len(c.OnBehalfOf) > 0 {
-		return c.OnBehalfOf
-	}
-	return []string{c.Principal}
 }
 
 type egressGate struct{ outboxGate }

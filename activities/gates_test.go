@@ -98,7 +98,7 @@ func TestAnEgressThatIsDeniedAfterAPersonHasConfirmedStopsTheIntent(t *testing.T
 	}
 }
 
-// Whose consent counts: that of all for whom it is asked, else of who asks. Ada has consented, and so
+// Ada has consented, and so
 // has till-7, who asks; bob has said nothing, and carl has revoked.
 func TestWhoeverIsConcernedHasToConsent(t *testing.T) {
 	t.Parallel()
@@ -116,6 +116,7 @@ func TestWhoeverIsConcernedHasToConsent(t *testing.T) {
 		"an agent with a consent for bob":       {"till-7", []string{"bob"}, "bob has not consented to billing"},
 		"bob, and one more who has":             {"agent-7", []string{"bob", "ada"}, "bob has not consented to billing"},
 		"one who has, for bob":                  {"agent-7", []string{"ada", "bob"}, "bob has not consented to billing"},
+		"an agent that revoked, for somebody":   {"carl", []string{"ada"}, "the consent of carl to billing was revoked"},
 		"one more, who revoked, before the end": {"agent-7", []string{"bob", "carl", "ada"}, "the consent of carl to billing was revoked"},
 	} {
 		s.request.Context.Principal, s.request.Context.OnBehalfOf = tc.principal, tc.asksFor

@@ -37,3 +37,14 @@ func Order() []Rule {
 		{Code: intent.CodeConfirmationDenied, Recorded: true},
 	}
 }
+
+// Confirming reports whether a person's confirmation lets a request go on that was answered with the
+// code. denial is false if no rule answers with it.
+func Confirming(code intent.Code) (confirming, denial bool) {
+	for _, rule := range Order() {
+		if rule.Code == code {
+			return rule.Confirming, true
+		}
+	}
+	return false, code == intent.CodeGateError
+}

@@ -241,6 +241,39 @@ func TestTheDevelopmentProfileLetsAMissingGatePassAndSaysSo(t *testing.T) {
 	}
 }
 
+func TestTheDevelopmentProfileLetsPassWhatNobodyHasSaidAndNoOtherNo(t *testing.T) {
+	t.Parallel()
+	s := allowed()
+	s.gates.Consent, s.gates.Development = gate{verdict: Verdict{Unsaid: true, Reason: "nobody asked her"}}, true
+	if d := s.decide(t); !d.Allow || !strings.Contains(d.Reason, "nobody has said anything of consent to marketing") {
+		t.Errorf("%+v", d)
+	}
+	s.gates.Development = false
+	if d := s.decide(t); d.Code != intent.CodeConsentRequired || d.Reason != "nobody asked her" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// outboxGate is a gate that asks the outbox.
+type outboxGate struct{ mad }
+
+func (outboxGate) OfOutbox() {}
+
+func TestAGateOfTheOutboxThatGivesNoAnswerDecidesNothing(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	defer close(release)
+	for name, stuck := range map[string]func(){"panics": func() { panic("no") }, "sleeps": func() { <-release }} {
+		s := allowed()
+		s.gates.Consent = outboxGate{mad{gate{}, stuck}}
+		engine := NewEngine(s.policy, quiet).With(s.gates)
+		engine.timeout = 20 * time.Millisecond
+		if d, err := engine.Decide(t.Context(), s.facts); err == nil || !reflect.DeepEqual(d, Decision{}) {
+			t.Errorf("%s: %+v, %v", name, d, err)
+		}
+	}
+}
+
 func TestADecisionNamesThePoliciesThatDecidedAndTheirDigest(t *testing.T) {
 	t.Parallel()
 	s := allowed()

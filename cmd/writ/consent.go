@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,7 @@ import (
 func newConsentCommand(p *program) *cobra.Command {
 	cmd := group("consent", "Record who consents to what", newConsentSetCommand(p, true), newConsentSetCommand(p, false), newConsentListCommand(p))
 	cmd.Long = `Records to which purposes a person consents. A tool that declares a purpose runs only for persons
-who consent to it: for all on whose behalf it is asked, and where it is asked on nobody's, for who asks.`
+who consent to it: all on whose behalf it is asked, and where there is none, who asks.`
 	cmd.Example = `  writ consent grant marketing --person ada --tenant acme --note "signed on 2 March"
   writ consent list --person ada`
 	return cmd
@@ -35,8 +34,8 @@ grant it (delegated_consent). Who said so, when and why is kept.`,
 	if !granted {
 		cmd.Use, cmd.Short = "revoke PURPOSE", "Record that a person does not consent, or no longer"
 		cmd.Long = `Records that a person does not consent to a purpose, or no longer. What waits and was not sent
-is refused with a receipt when it would be; what is being sent is not interrupted: see writ hold set.
-Who said so, when and why is kept.`
+is refused with a receipt when it would be. What is being sent is not interrupted; see writ hold
+set. Who said so, when and why is kept.`
 		cmd.Example = `  writ consent revoke marketing --person ada --tenant acme --note "by mail"`
 		record, who = (*writ.Client).RevokeConsent, "who says that the person does not consent"
 	}
@@ -102,8 +101,8 @@ func newConsentListCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List who consents to what, and who does not",
-		Long: `Lists what was said last of each tenant, person and purpose, with --all everything that was ever said,
-the newest first. There are 1,000 at most.`,
+		Long: `Lists what was said last of each tenant, person and purpose, with --all everything that was ever
+said, the newest first. It shows 1,000 at most.`,
 		Example: `  writ consent list --tenant acme --purpose marketing
   writ consent list --person ada --all -o json`,
 		Args: none,
@@ -135,9 +134,5 @@ func writeConsents(w io.Writer, list []writ.Consent) {
 }
 
 func statementText(s writ.Statement) string {
-	who := s.Principal
-	if len(s.OnBehalfOf) > 0 {
-		who += " for " + strings.Join(s.OnBehalfOf, ", for ")
-	}
-	return decisionText(who, s.Note, s.ChangedAt)
+	return decisionText(standing(s.Principal, s.Standing), s.Note, s.ChangedAt)
 }

@@ -13,9 +13,9 @@ import (
 func newEgressCommand(p *program) *cobra.Command {
 	cmd := group("egress", "Rule which data may go to which provider",
 		newEgressSetCommand(p, egressAllow), newEgressSetCommand(p, egressDeny), newEgressSetCommand(p, egressRemove), newEgressListCommand(p))
-	cmd.Long = `Rules which classes of data may go to which provider. A tool that declares a class runs only where a
-rule lets it go to the tool's provider: the tenant's own rule, and where it has none, the one for all
-tenants. Without any rule it may not go there.`
+	cmd.Long = `Rules which classes of data may go to which provider. A tool that declares a class runs only
+where a rule lets it go to the tool's provider: the tenant's own rule, and where it has none, the
+one for all tenants. Without any rule it may not go there.`
 	cmd.Example = `  writ egress allow contact --provider mailer --tenant acme --note "contract of 2 March"
   writ egress deny health --provider mailer --all-tenants
   writ egress list --provider mailer`
@@ -37,16 +37,16 @@ var (
 	}
 	egressDeny = egressVerb{
 		use: "deny CLASS", short: "Do not let data of a class go to a provider",
-		long: `Does not let data of a class go to a provider. What waits and was not sent is refused with a receipt
-when it would be; what is being sent is not interrupted: see writ hold set. Who said so, when and why
-is kept.`,
+		long: `Does not let data of a class go to a provider. What waits and was not sent is refused with a
+receipt when it would be. What is being sent is not interrupted; see writ hold set. Who said so,
+when and why is kept.`,
 		example: `  writ egress deny health --provider mailer --all-tenants`,
 		who:     "who denies it", record: (*writ.Client).DenyEgress,
 	}
 	egressRemove = egressVerb{
 		use: "remove CLASS", short: "Take a rule back",
-		long: `Takes a rule back, as if nothing had been said: of a tenant, so that the rule for all tenants counts,
-and else so that the data may not go there. What was said is kept.`,
+		long: `Takes a rule back, as if nothing had been said. Without its own rule a tenant has the one for all
+tenants, and without that the data may not go there. What was said is kept.`,
 		example: `  writ egress remove contact --provider mailer --tenant acme`,
 		who:     "who takes it back", record: (*writ.Client).RemoveEgress,
 	}
@@ -87,8 +87,8 @@ func newEgressListCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List which data may go to which provider, and which may not",
-		Long: `Lists the rules that stand, with --all everything that was ever said, the newest first. There are 1,000
-at most.`,
+		Long: `Lists the rules that stand, with --all everything that was ever said, the newest first. It shows
+1,000 at most.`,
 		Example: `  writ egress list --provider mailer
   writ egress list --class contact --all -o json`,
 		Args: none,

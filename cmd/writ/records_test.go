@@ -115,6 +115,9 @@ func TestASchemaThatIsMissingOrOldIsSaidToBe(t *testing.T) {
 		if strings.Contains(name, "_policies") {
 			asking = []string{"policy", "list"}
 		}
+		if strings.Contains(name, "_consents") {
+			asking = []string{"consent", "list"}
+		}
 		if strings.Contains(name, "_progress") { // which only recovery reads
 			asking = []string{"recover", "--once", "--temporal-address", noTemporal}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"writ"
 	"writ/intent"
+	"writ/policy"
 )
 
 // errorDocument is the answer of a command that did not succeed, for -o json.
@@ -24,6 +25,8 @@ type errorBody struct {
 	Message  string         `json:"message"`
 	Effect   intent.Outcome `json:"effect"`
 	TryAgain bool           `json:"try_again"`
+	// Confirming says that a person's confirmation lets the request go on. Only of denials.
+	Confirming *bool `json:"confirming,omitempty"`
 	// Offset is the byte at which input was rejected.
 	Offset *int64 `json:"offset,omitempty"`
 }
@@ -56,6 +59,9 @@ func (p *program) report(err error) {
 	if (e.Code == intent.CodeDatabaseUnavailable || e.Code == intent.CodeMigrationFailed) && !p.connection.namesDatabase() {
 		fmt.Fprintln(p.stderr, "writ: no database was named, so PostgreSQL's own defaults were tried; use --database-url or DATABASE_URL")
 	}
+	if help := helpOf(e); help != "" {
+		fmt.Fprintf(p.stderr, "writ: %s\n", help)
+	}
 	if !about {
 		return
 	}
@@ -82,7 +88,26 @@ func bodyOf(e *intent.Error) errorBody {
 	if e.Offset >= 0 {
 		body.Offset = &e.Offset
 	}
+	if confirming, denial := policy.Confirming(e.Code); denial {
+		body.Confirming = &confirming
+	}
 	return body
+}
+
+// helpOf says of a denial whether anything but another request can help; "" of every other error.
+func helpOf(e *intent.Error) string {
+	confirming, denial := policy.Confirming(e.Code)
+	switch {
+	case !denial:
+		return ""
+	case e.TryAgain && confirming:
+		return "a confirmation lets it go on, and the same request again tells its end"
+	case confirming:
+		return "a confirmation lets it go on; the same request again does not help"
+	case e.TryAgain:
+		return "the same request again can help; a confirmation cannot"
+	}
+	return "neither the same request again nor a confirmation can help"
 }
 
 // effectOf says what is known of the outside world.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type workerFlags struct {
 	providerURL  string
 	policies     string
 	stored       bool
+	development  bool
 	tools        []string
 	recoverEvery time.Duration
 	dispatch     dispatchFlags
@@ -49,6 +51,9 @@ echo is hosted. Your own tools are hosted by your own program, with writ.NewWork
 It says on standard error when it is ready, with -o json on standard output:
 {"ready":true,"identity":…,"pid":…,"task_queue":…,"tools":[…]}.
 
+With --development it runs what nobody consented to or let leave, unless somebody said no, and says
+so each time in its log and in the decision. It is for trying things out.
+
 While PostgreSQL or Temporal is away it is not ready, says which of them is missing, and tries
 again until they answer.
 
@@ -62,6 +67,12 @@ with 0. A second signal ends it at once, which is safe as well.`,
 			if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
 				return err
 			}
+			if !cmd.Flags().Changed("development") {
+				var err error
+				if f.development, err = developmentByEnvironment(); err != nil {
+					return err
+				}
+			}
 			return p.work(cmd.Context(), f)
 		},
 	}
@@ -71,6 +82,7 @@ with 0. A second signal ends it at once, which is safe as well.`,
 	flags.StringVar(&f.providerURL, "provider-url", "", "`URL` of the provider that the sample tools talk to (default: $WRIT_PROVIDER_URL)")
 	flags.StringVar(&f.policies, "policies", "", "`folder` of Cedar policies that say who may run what (default: $WRIT_POLICIES, else everybody may run every tool that is hosted)")
 	flags.BoolVar(&f.stored, "stored-policies", false, "follow the policies that writ policy put has put in force in PostgreSQL; while there are none, refuse everything")
+	flags.BoolVar(&f.development, "development", false, "let run what nobody consented to or let leave, and say so each time; a recorded no stands (default: $WRIT_DEVELOPMENT, else not)")
 	flags.StringSliceVar(&f.tools, "tools", nil, "`names` of the tools to host, with commas (default: all)")
 	flags.DurationVar(&f.recoverEvery, "recover-every", recovery.DefaultInterval, "how often to look for intents that stopped; 0 never does, so that another worker must")
 	f.dispatch.register(cmd)
@@ -91,6 +103,20 @@ func (f *workerFlags) fromEnvironment() {
 			*setting.value = os.Getenv(setting.name)
 		}
 	}
+}
+
+// developmentByEnvironment reads the profile from WRIT_DEVELOPMENT. What is neither yes nor no is
+// refused: a worker that was meant to be strict must not be the other because of a spelling.
+func developmentByEnvironment() (bool, error) {
+	text := os.Getenv("WRIT_DEVELOPMENT")
+	if text == "" {
+		return false, nil
+	}
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, intent.Errorf(intent.CodeInvalidConfig, "WRIT_DEVELOPMENT is %.40q; say true or false", text)
+	}
+	return on, nil
 }
 
 func (p *program) work(ctx context.Context, f workerFlags) error {
@@ -138,12 +164,12 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 		Config: cfg, TaskQueue: f.taskQueue, Identity: f.identity, RecoverEvery: f.recoverEvery, StopGrace: f.stopGrace,
 		DispatchEvery: f.dispatch.every, DispatchAtOnce: f.dispatch.atOnce,
 		StartWithin: f.startWithin, MaxResult: f.maxResult, BreakerFailures: f.breakerFailures,
-		Policy: rules, StoredPolicies: f.stored,
+		Policy: rules, StoredPolicies: f.stored, Gates: policy.Gates{Development: f.development},
 	}, list...)
 	if err != nil {
 		return err
 	}
-	return p.host(ctx, worker, readiness{Ready: true, Identity: worker.Identity(), PID: os.Getpid(), TaskQueue: worker.TaskQueue(), Tools: names(list)})
+	return p.host(ctx, worker, readiness{Ready: true, Identity: worker.Identity(), PID: os.Getpid(), TaskQueue: worker.TaskQueue(), Tools: names(list), Development: f.development})
 }
 
 // policies reads the host's policies; nil if no folder is named.
@@ -201,6 +227,8 @@ type readiness struct {
 	PID       int      `json:"pid"`
 	TaskQueue string   `json:"task_queue"`
 	Tools     []string `json:"tools"`
+	// Development says that the worker is in the development profile.
+	Development bool `json:"development,omitempty"`
 }
 
 // host runs the worker until ctx ends and says when it is ready.
@@ -232,6 +260,10 @@ func (p *program) host(ctx context.Context, worker *writ.Worker, r readiness) er
 }
 
 func (p *program) announce(r readiness) error {
-	fmt.Fprintf(p.stderr, "writ: worker %s is ready on task queue %s with %s\n", r.Identity, r.TaskQueue, strings.Join(r.Tools, ", "))
+	profile := ""
+	if r.Development {
+		profile = ", in the development profile"
+	}
+	fmt.Fprintf(p.stderr, "writ: worker %s is ready on task queue %s with %s%s\n", r.Identity, r.TaskQueue, strings.Join(r.Tools, ", "), profile)
 	return p.print(r, func(io.Writer) {})
 }

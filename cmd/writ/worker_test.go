@@ -35,3 +35,26 @@ func TestAWorkerWithoutAProviderHostsOnlyEchoAndSaysSo(t *testing.T) {
 		t.Errorf("status %d, %s", r.status, r.stderr)
 	}
 }
+
+func TestTheDevelopmentProfileIsSaidPlainlyAndOnlyToAWorker(t *testing.T) {
+	for _, spelling := range []string{"maybe", "yes", "production"} {
+		t.Setenv("WRIT_DEVELOPMENT", spelling)
+		r := command(t, "worker", "--database-url", nowhere, "--start-within", "1ms")
+		if r.status != 2 || !strings.Contains(r.stderr, "invalid_configuration: WRIT_DEVELOPMENT is") {
+			t.Errorf("%s: status %d, %s", spelling, r.status, r.stderr)
+		}
+	}
+	for says, flag := range map[string]string{"true": "--development=false", "false": "--development", "": "--development", "1": ""} {
+		t.Setenv("WRIT_DEVELOPMENT", says)
+		r := command(t, strings.Fields("worker --database-url "+nowhere+" --start-within 1ms "+flag)...)
+		on := flag == "--development" || flag == ""
+		if told := strings.Contains(r.stderr, "this worker is in the development profile"); told != on || r.status != 1 {
+			t.Errorf("%q and %q: status %d, %s", says, flag, r.status, r.stderr)
+		}
+	}
+	for _, line := range []string{"execute echo --development", "recover --development", "confirm x --development", "schedule create x echo --development"} {
+		if r := command(t, strings.Fields(line)...); r.status != 2 || !strings.Contains(r.stderr, "unknown flag: --development") {
+			t.Errorf("%s: status %d, %s", line, r.status, r.stderr)
+		}
+	}
+}

@@ -30,6 +30,7 @@ func ExampleTools() {
 	// documents.purge transactional
 	// documents.store transactional
 	// echo read
+	// newsletters.send opaque
 	// notifications.send opaque
 	// payments.capture keyed
 	// payments.refund keyed

@@ -14,3 +14,9 @@ var sendMembers = members{
 }
 
 var sendPayload = payloadOf(sendMembers, "recipient", "body")
+
+// The same message for advertising: it needs what the gates are asked about.
+var newsletterSpec = tools.Spec{
+	Name: "newsletters.send", Category: "notifications", Description: "Send advertising, with consent: recipient, body. The provider ignores idempotency keys.",
+	InputSchema: sendPayload, Consents: []string{"marketing"}, DataClasses: []string{"contact"},
+}

@@ -63,6 +63,7 @@ func Tools(cfg Config) ([]tools.Tool, error) {
 		askable{providerTool{client, cfg.keyed(deleteSpec), deletion, deleteMembers}, effectsPath},
 		askable{providerTool{client, cfg.reconcilable(transferSpec), transfer, transferMembers}, transfersPath},
 		providerTool{client, cfg.sent(sendSpec), message, sendMembers},
+		providerTool{client, cfg.sent(newsletterSpec), message, sendMembers},
 		Store(cfg), Purge(cfg), Echo(),
 	}, nil
 }

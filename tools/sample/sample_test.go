@@ -109,7 +109,7 @@ var keyed = []string{"payments.capture", "payments.refund", "documents.delete"}
 func TestEachToolHasItsClass(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	want := map[string]intent.Class{"notifications.send": intent.Opaque, "echo": intent.Read, "transfers.create": intent.Reconcilable,
+	want := map[string]intent.Class{"notifications.send": intent.Opaque, "newsletters.send": intent.Opaque, "echo": intent.Read, "transfers.create": intent.Reconcilable,
 		"documents.store": intent.Transactional, "documents.purge": intent.Transactional}
 	for _, name := range keyed {
 		want[name] = intent.Keyed

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"writ"
+	"writ/policy"
 	"writ/tools/sample"
 )
 
@@ -34,6 +35,7 @@ func (s *Stack) startWorker(ctx context.Context) error {
 			Logger:      s.options.Logger,
 		},
 		TaskQueue: s.options.TaskQueue,
+		Gates:     policy.Gates{Development: true},
 	}, tools...)
 	if err != nil {
 		return fmt.Errorf("set up the worker: %w", err)
