@@ -78,6 +78,7 @@ var checks = []struct {
 	{"temporal_search_attributes", temporalSearchAttributes},
 	{"workers", workers},
 	{"holds", holds},
+	{"budgets", budgets},
 	{"backlog", backlog},
 	{"progress", progress},
 }
