@@ -124,7 +124,7 @@ func (c *Client) budgetWait(ctx context.Context, row outbox.Row) (*BudgetWait, e
 	return &BudgetWait{Budget: budgetOf(w.Budget), Asks: w.Asks, Ahead: w.Ahead, Since: w.Since}, nil
 }
 
-// SetBudget allows so much, and returns the budget as it stands then. It counts what is admitted
+// SetBudget allows so much, says what becomes of what is over it, and returns the budget as it stands then. It counts what is admitted
 // after it was set for the first time. The budget of the same tenant, requester, tool, kind,
 // currency and window is changed and keeps its count. A request that cannot be one has code
 // invalid_budget or invalid_name.

@@ -87,3 +87,45 @@ func TestABudgetsDenialComesBeforeThatOfTheDuplicateGuard(t *testing.T) {
 		t.Errorf("%s", d)
 	}
 }
+
+func TestWhatWaitsForABudgetIsAskedAboutAgainWhenItsTurnHasCome(t *testing.T) {
+	t.Parallel()
+	for name, denied := range map[string]bool{"the policy still allows": false, "the policy says no by then": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, provider := &verdict{allow: true}, &provider{answers: []func() (tools.Result, error){applied}}
+			b := start(t, v, tools.New(priced(), provider.invoke))
+			on := outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetMoney, Window: time.Hour}
+			set := func(allowed string) {
+				if _, err := b.store.SetBudget(t.Context(), on, allowed, outbox.OverWait, eve); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set("20.00")
+			b.drive(t, ask("payments.capture"))
+			second := ask("payments.capture", withKey("order-4712"))
+			p, err := b.Authorize(t.Context(), second)
+			if err == nil {
+				p, err = b.Persist(t.Context(), activities.PersistInput{Input: second, Decision: p.Decision})
+			}
+			if err != nil || p.Step.Reason != intent.ReasonAwaitsBudget || p.WaitMS < 1 || len(provider.asked()) != 1 {
+				t.Fatalf("%+v, %v", p, err)
+			}
+			if p, err = b.Authorize(t.Context(), activities.Input{IntentID: second.IntentID}); err != nil || p.Step.Kind != intent.Wait {
+				t.Errorf("%+v, %v", p, err)
+			}
+			set("30.00")
+			if n, err := b.store.AdmitWaiting(t.Context()); err != nil || n != 1 {
+				t.Errorf("%d, %v", n, err)
+			}
+			want, effects := intent.Completed, 2
+			if denied {
+				v.set(false, nil)
+				want, effects = intent.Refused, 1
+			}
+			if p, _ := b.drive(t, second); p.State != want || len(provider.asked()) != effects {
+				t.Errorf("%+v, asked %d times", p, len(provider.asked()))
+			}
+		})
+	}
+}

@@ -93,7 +93,7 @@ func TestARealDatabaseAndAWorkerPassEveryCheck(t *testing.T) {
 func TestAnEmptySchemaLeavesItsToolsUnknown(t *testing.T) {
 	t.Parallel()
 	expect(t, examine(t, pgtest.Schema(t), newTemporal().serve(t), 0), map[string]doctor.Status{
-		"migrations": doctor.Fail, "privileges": doctor.Unknown, "workers": doctor.Unknown, "policies": doctor.Unknown, "holds": doctor.Unknown, "backlog": doctor.Unknown, "progress": doctor.Unknown, "timeline": doctor.Unknown,
+		"migrations": doctor.Fail, "privileges": doctor.Unknown, "workers": doctor.Unknown, "policies": doctor.Unknown, "holds": doctor.Unknown, "budgets": doctor.Unknown, "backlog": doctor.Unknown, "progress": doctor.Unknown, "timeline": doctor.Unknown,
 	})
 }
 
@@ -174,7 +174,7 @@ func TestWhateverHangsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	address := migrated(t)
 	silent := silence(t)
-	nothingOfPostgres := map[string]doctor.Status{"workers": doctor.Unknown, "policies": doctor.Unknown, "holds": doctor.Unknown, "backlog": doctor.Unknown, "progress": doctor.Unknown}
+	nothingOfPostgres := map[string]doctor.Status{"workers": doctor.Unknown, "policies": doctor.Unknown, "holds": doctor.Unknown, "budgets": doctor.Unknown, "backlog": doctor.Unknown, "progress": doctor.Unknown}
 	for _, name := range doctor.Names() {
 		if strings.HasPrefix(name, "postgres_") || name == "migrations" || name == "privileges" || name == "timeline" || name == "clock" {
 			nothingOfPostgres[name] = doctor.Unknown

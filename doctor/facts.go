@@ -22,6 +22,7 @@ type facts struct {
 	schema  outcome[outbox.Schema]
 	denied  outcome[[]string]
 	holds   outcome[[]outbox.Hold]
+	budgets outcome[outbox.BudgetAudit]
 	backlog outcome[outbox.Backlog]
 	stuck   outcome[outbox.Stuck]
 	rules   outcome[outbox.PoliciesInForce]

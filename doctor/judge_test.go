@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 
 	"writ/intent"
@@ -173,6 +174,14 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 			f.rules.value.Files = map[string]string{"a.cedar": `forbid(principal, action, resource);`}
 		}, "policies", Fail, "changed by hand", "--digest"},
 		{"policies hidden", func(f *facts) { f.rules.err = errors.New("permission denied for table policy_sets") }, "policies", Warn, "permission denied", "privileges"},
+		{"a budget that counts wrongly", func(f *facts) {
+			f.budgets.value = outbox.BudgetAudit{Standing: 1, Wrong: []outbox.WrongBudget{{Counter: "3", Charged: "4"}}}
+		}, "budgets", Fail, "00000000-0000-0000-0000-000000000000 counts 3 and its intents come to 4", "by hand"},
+		{"a budget used up", func(f *facts) {
+			f.budgets.value = outbox.BudgetAudit{Standing: 2, Low: []uuid.UUID{{15: 1}}, Waiting: 2, Since: f.now}
+		}, "budgets", Warn, "1 budget used up or nearly so: 00000000-0000-0000-0000-000000000001; 2 intents wait for room, the first since 2026-03-01T12:00:00Z", "writ budget set"},
+		{"budgets with room", func(f *facts) { f.budgets.value = outbox.BudgetAudit{Standing: 2} }, "budgets", OK, "2 budgets, each with room", ""},
+		{"budgets hidden", func(f *facts) { f.budgets.err = errors.New("permission denied for table budgets") }, "budgets", Warn, "permission denied", "privileges"},
 		{"nobody for minutes", func(f *facts) { f.now = f.now.Add(3 * time.Minute) }, "workers", Warn, "none on task queue writ", "wait"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -79,6 +79,7 @@ var checks = []struct {
 	{"workers", workers},
 	{"policies", policies},
 	{"holds", holds},
+	{"budgets", budgets},
 	{"backlog", backlog},
 	{"progress", progress},
 }

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if tenant := os.Getenv(hostVariable); tenant != "" {
 		os.Exit(runHost(tenant))
 	}
+	if share := os.Getenv(buyersVariable); share != "" {
+		os.Exit(runBuyers(share))
+	}
 	flag.Parse()
 	os.Exit(runAll(m))
 }

@@ -193,7 +193,7 @@ func (l *life) person(t *rapid.T) {
 func (l *life) happen(t *rapid.T) {
 	switch rapid.SampledFrom([]string{
 		"evidence", "evidence", "evidence", "lookup", "lookup", "time", "time", "person", "person",
-		"hold", "lift", "revoke", "somebody else", "stale claim", "backup", "commits are lost", "after restore",
+		"hold", "lift", "over budget", "counted", "revoke", "somebody else", "stale claim", "backup", "commits are lost", "after restore",
 	}).Draw(t, "what happens") {
 	case "evidence":
 		l.hear(t)
@@ -208,6 +208,10 @@ func (l *life) happen(t *rapid.T) {
 		l.HeldUntil = l.now.Add(time.Duration(rapid.IntRange(1, 100).Draw(t, "held for")) * time.Second)
 	case "lift":
 		l.HeldUntil = time.Time{}
+	case "over budget":
+		l.BudgetUntil = l.now.Add(time.Duration(rapid.IntRange(1, 100).Draw(t, "waits for")) * time.Second)
+	case "counted":
+		l.BudgetUntil = time.Time{}
 	case "revoke":
 		if rapid.IntRange(0, 2).Draw(t, "really") == 0 {
 			l.revoke(l.now)

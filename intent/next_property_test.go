@@ -124,7 +124,7 @@ func TestNothingIsSentWhileAPersonOrThePolicyForbidsIt(t *testing.T) {
 			cancelled = d.Kind == intent.Cancel || cancelled && !goesOn
 			revoked = revoked && !(goesOn && i >= l.RevokedAfter)
 		}
-		held := l.HeldUntil.After(l.now) || l.restored
+		held := l.HeldUntil.After(l.now) || l.BudgetUntil.After(l.now) || l.restored
 		if waits := l.State == intent.AwaitingConfirmation; cancelled || revoked || held || waits || l.State.Ended() {
 			t.Fatalf("%s in state %s: cancelled %v, revoked %v, held %v", told(step), l.State, cancelled, revoked, held)
 		}

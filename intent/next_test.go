@@ -32,7 +32,7 @@ func TestNextAnswersWhateverTheRecordHolds(t *testing.T) {
 				MaxBackoff: wide("max backoff"), Window: wide("window"),
 				SettleDelay: wide("settle delay"), MaxLookups: rapid.IntRange(-1, 5).Draw(t, "max lookups"),
 			},
-			RevokedAt: rapid.OneOf(rapid.Just(time.Time{}), moment).Draw(t, "revoked"), HeldUntil: moment.Draw(t, "held until"),
+			RevokedAt: rapid.OneOf(rapid.Just(time.Time{}), moment).Draw(t, "revoked"), HeldUntil: moment.Draw(t, "held until"), BudgetUntil: moment.Draw(t, "budget until"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "decisions") {
 			r.Decisions = append(r.Decisions, intent.Decided{

@@ -30,6 +30,7 @@ import (
 //	decide at=T KIND                   a person decides, if that may be decided now
 //	revoke at=T                        the policy says no
 //	hold until=T | lift                no claim is granted before T | a claim may be granted again
+//	over-budget until=T | counted      a budget has no room for it before T | all budgets have counted it
 //	restored until=T | trusted         the database may have lost commits | an operator has run after-restore
 //	presume at=T                       what after-restore writes for attempts that nobody knows of any more
 //	next at=T                          ask for the next step and take it, unless it needs a tool
@@ -177,6 +178,12 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	case "lift":
 		s.HeldUntil = time.Time{}
 		return "not held"
+	case "over-budget":
+		s.BudgetUntil = epoch.Add(duration(t, d, "until", 0))
+		return "not counted, looked at again at " + moment(s.BudgetUntil)
+	case "counted":
+		s.BudgetUntil = time.Time{}
+		return "counted"
 	case "restored":
 		s.RestoredUntil = epoch.Add(duration(t, d, "until", 0))
 		return "restored, looked at again at " + moment(s.RestoredUntil)

@@ -161,6 +161,28 @@ func writes() map[string]write {
 			found := outbox.Found{Token: lookupToken(grant.Number), Finding: intent.Unclear, Code: "http_503"}
 			return func(on bundle) error { _, err := on.RecordLookup(t.Context(), grant.Row.ID, found, seal); return err }
 		}},
+		"insert under a budget": {prepare: func(t *testing.T, b bundle, key string) func(bundle) error {
+			p := b.budgeted(t, key, outbox.OverDeny)
+			return func(on bundle) error { _, err := on.Insert(t.Context(), p); return err }
+		}},
+		"insert what waits for a budget": {prepare: func(t *testing.T, b bundle, key string) func(bundle) error {
+			p := b.budgeted(t, key, outbox.OverWait)
+			b.insert(t, tooled(key+"-first", key))
+			return func(on bundle) error { _, err := on.Insert(t.Context(), p); return err }
+		}},
+		"cancel what a budget has counted": {prepare: func(t *testing.T, b bundle, key string) func(bundle) error {
+			row := b.insert(t, b.budgeted(t, key, outbox.OverDeny))
+			return func(on bundle) error { _, err := on.Cancel(t.Context(), row.ID, eve, seal); return err }
+		}},
+		"admit what waits for a budget": {prepare: func(t *testing.T, b bundle, key string) func(bundle) error {
+			p := b.budgeted(t, key, outbox.OverWait)
+			first := b.insert(t, tooled(key+"-first", key))
+			b.waits(t, p)
+			if _, err := b.Cancel(t.Context(), first.ID, eve, seal); err != nil {
+				t.Fatal(err)
+			}
+			return func(on bundle) error { _, err := on.AdmitWaiting(t.Context()); return err }
+		}},
 		"set a hold": {prepare: func(t *testing.T, _ bundle, key string) func(bundle) error {
 			return func(on bundle) error {
 				_, err := on.SetHold(t.Context(), outbox.Subject{Scope: outbox.HoldTool, Name: key}, eve)
@@ -172,6 +194,24 @@ func writes() map[string]write {
 			return func(on bundle) error { _, err := on.LiftHold(t.Context(), hold.ID, eve); return err }
 		}},
 	}
+}
+
+// tooled is a proposal of a tool that has the name.
+func tooled(key, tool string) outbox.Proposal {
+	p := propose(key, keyed())
+	p.Tool = tool
+	return p
+}
+
+// budgeted sets a budget of one open intent for a tool that has the name of the key, and returns a
+// proposal of it.
+func (b bundle) budgeted(t *testing.T, key string, over outbox.BudgetOver) outbox.Proposal {
+	t.Helper()
+	on := outbox.BudgetLine{Tenant: "acme", Tool: key, Kind: outbox.BudgetConcurrency}
+	if _, err := b.SetBudget(t.Context(), on, "1", over, eve); err != nil {
+		t.Fatal(err)
+	}
+	return tooled(key, key)
 }
 
 // alerted returns an intent that was said not to have happened, and did.
@@ -226,7 +266,10 @@ func (b bundle) books(t *testing.T, key string) string {
 			(SELECT string_agg(concat_ws(' ', generation, number, convert_from(body, 'UTF8')), ', ' ORDER BY generation, number) FROM receipts WHERE intent_id = $1),
 			(SELECT count(*) || ' blobs' FROM blobs WHERE intent_id = $1),
 			(SELECT string_agg(concat_ws(' ', scope, set_at, lifted_at, lifted_by), ', ' ORDER BY set_at) FROM holds WHERE name = $2),
-			(SELECT concat_ws(' ', failures, since) FROM breakers WHERE provider = $2))`, id[:], key)
+			(SELECT concat_ws(' ', failures, since) FROM breakers WHERE provider = $2),
+			(SELECT used || ' used' FROM budgets JOIN budget_counters ON budget_id = id WHERE tool = $2),
+			(SELECT count(*) || ' charges, released ' || count(released_at) FROM budget_charges WHERE intent_id = $1),
+			(SELECT count(*) || ' waits' FROM budget_waits WHERE intent_id = $1))`, id[:], key)
 }
 
 func TestAWriteWhoseCommitIsNotAnsweredIsWrittenOnceWhenItIsRepeated(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -251,5 +252,47 @@ func TestASweepThatTemporalIsNotReadyForPutsNothingOff(t *testing.T) {
 	missing = nil
 	if started, err := sweeper.Sweep(t.Context()); started != 3 || err != nil {
 		t.Errorf("when it is ready: %d, %v", started, err)
+	}
+}
+
+func TestASweeperThatIsWokenStartsWhatABudgetHasRoomForBeforeItsInterval(t *testing.T) {
+	t.Parallel()
+	store, _ := newOutbox(t)
+	on := outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetConcurrency}
+	if _, err := store.SetBudget(t.Context(), on, "1", outbox.OverWait, outbox.Decider{Principal: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	insert := func(key string) outbox.Row {
+		row, err := store.Insert(t.Context(), proposal(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row
+	}
+	first, second := insert("order-1"), insert("order-2")
+	woken := make(chan struct{}, 1)
+	temporal := &temporalClient{each: func() { woken <- struct{}{} }}
+	s := recovery.NewSweeper(store, temporal, slog.New(slog.DiscardHandler))
+	if asked, err := s.Sweep(t.Context()); err != nil || asked != 0 {
+		t.Errorf("%d were started before there was room: %v", asked, err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx, time.Hour) })
+	seal := func(context.Context, pgx.Tx, outbox.Row, string, *outbox.Answer) error { return nil }
+	row, err := store.Cancel(t.Context(), first.ID, outbox.Decider{Principal: "eve"}, seal)
+	if err != nil || !row.Freed {
+		t.Fatalf("%+v, %v", row, err)
+	}
+	s.Wake()
+	select {
+	case <-woken:
+	case <-time.After(time.Minute):
+		t.Error("it was not started")
+	}
+	stop()
+	running.Wait()
+	if len(temporal.started) != 1 || temporal.started[0] != workflows.ID(second.ID) {
+		t.Errorf("%v were started", temporal.started)
 	}
 }

@@ -26,6 +26,9 @@ CREATE TABLE budget_waits (
 
 CREATE INDEX budget_waits_line ON budget_waits (budget_id, number);
 
+-- writ doctor adds up what counts in the windows that run, and reads no others.
+CREATE INDEX budget_charges_counting ON budget_charges (budget_id, begun) INCLUDE (amount) WHERE released_at IS NULL;
+
 -- +goose Down
 -- What waits was not counted and would be sent by an older release: nothing was sent of it yet.
 ALTER TABLE intents DISABLE TRIGGER guard;
@@ -33,5 +36,6 @@ UPDATE intents SET state = 'refused', ended_at = writ_now(), due_at = NULL
 WHERE id IN (SELECT intent_id FROM budget_waits) AND state IN ('recorded', 'awaiting_confirmation');
 ALTER TABLE intents ENABLE TRIGGER guard;
 DROP TABLE budget_waits;
+DROP INDEX budget_charges_counting;
 ALTER TABLE budget_changes DROP COLUMN over;
 ALTER TABLE budgets DROP COLUMN over;
