@@ -344,7 +344,7 @@ func gaveUp(ctx context.Context) bool {
 // Get returns the intent, also one in state submitted, whose request is enqueued and that is none
 // yet; or an error with code intent_not_found.
 func (c *Client) Get(ctx context.Context, id intent.ID) (Intent, error) {
-	row, submitted, err := c.look(ctx, id)
+	row, submitted, err := c.lookShown(ctx, id)
 	if err != nil {
 		return Intent{}, err
 	}

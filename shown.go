@@ -18,8 +18,8 @@ type shownSpec struct {
 }
 
 // specOf returns the spec that the row was authorized under, as it is published last, or if it is
-// not on record the one in force; false if there is none either. One that was read is kept: what a digest stands for never changes, and of the
-// rest nothing is lost if it is old.
+// not on record the one in force; false if there is none either. One that was read is kept: what a
+// digest stands for never changes, and of the rest nothing is lost if it is old.
 func (c *Client) specOf(ctx context.Context, row outbox.Row) (shownSpec, bool, error) {
 	if known, ok := c.shownSpecs.Load(row.SpecDigest); ok {
 		return known.(shownSpec), true, nil
@@ -65,8 +65,8 @@ func shownSpecOf(published outbox.Spec) (shownSpec, error) {
 	return spec, nil
 }
 
-// showPayload reads the payload into the view, without what the tool's input schema marks writeOnly. Of a
-// tool that nobody has published nobody knows what that is, so all of it is masked.
+// showPayload reads the payload into the view, without what the tool's input schema marks writeOnly.
+// Of a tool that nobody has published nobody knows what that is, so all of it is masked.
 func (c *Client) showPayload(ctx context.Context, row outbox.Row, v *Intent) error {
 	payload, err := c.store.Payload(ctx, row.ID)
 	if err != nil {
@@ -85,13 +85,18 @@ func (c *Client) showPayload(ctx context.Context, row outbox.Row, v *Intent) err
 	return nil
 }
 
-// showSubmitted is showPayload for an enqueued request, whose tool's spec is the one in force.
-func (c *Client) showSubmitted(ctx context.Context, payload []byte, v *Intent) error {
-	spec, found, err := c.specInForce(ctx, v.Tool)
-	if err != nil {
-		return err
+// lookShown is look with the payload of an enqueued request as it may be shown. Its tool's spec is the
+// one in force.
+func (c *Client) lookShown(ctx context.Context, id intent.ID) (outbox.Row, *Intent, error) {
+	row, submitted, err := c.look(ctx, id)
+	if err != nil || submitted == nil {
+		return row, nil, err
 	}
-	return spec.show(payload, found, v)
+	spec, found, err := c.specInForce(ctx, submitted.Tool)
+	if err == nil {
+		err = spec.show(submitted.Payload, found, submitted)
+	}
+	return row, submitted, err
 }
 
 func (s shownSpec) show(payload []byte, found bool, v *Intent) (err error) {

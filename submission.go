@@ -118,11 +118,11 @@ func effectOf(s outbox.Submitted) intent.Outcome {
 
 // submittedView is the intent that an enqueued request will become. What its tool and the policy
 // decide is not known yet.
-func submittedView(s outbox.Submitted) Intent {
+func submittedView(s outbox.Submitted, payload []byte) Intent {
 	submission := submissionOf(s)
 	return Intent{
 		ID: s.ID, Tenant: s.Tenant, RequestKey: s.RequestKey, Principal: s.Principal, Tool: s.Tool, State: intent.Submitted,
-		Effect: effectOf(s), WorkflowID: workflows.ID(s.ID), Attempts: []Attempt{},
+		Effect: effectOf(s), WorkflowID: workflows.ID(s.ID), Payload: payload, Attempts: []Attempt{},
 		Next: s.Step(), Traceparent: s.Traceparent, CreatedAt: s.CreatedAt, Submission: &submission,
 	}
 }
@@ -142,7 +142,7 @@ func (c *Client) listSubmitted(ctx context.Context, f ListFilter) (IntentPage, e
 	return list, nil
 }
 
-// look returns the row of an intent, or the view of an enqueued request; the error of an id that
+// look returns the row of an intent, or the view of an enqueued request with its whole payload; the error of an id that
 // neither has is intent_not_found. A request is an intent before it is no longer enqueued, so the
 // last look finds what became one between the first two.
 func (c *Client) look(ctx context.Context, id intent.ID) (row outbox.Row, submitted *Intent, err error) {
@@ -152,8 +152,8 @@ func (c *Client) look(ctx context.Context, id intent.ID) (row outbox.Row, submit
 	}
 	s, payload, err := c.store.Submitted(ctx, id)
 	if err == nil {
-		v := submittedView(s)
-		return row, &v, c.showSubmitted(ctx, payload, &v)
+		v := submittedView(s, payload)
+		return row, &v, nil
 	}
 	if intent.CodeOf(err) == intent.CodeIntentNotFound {
 		row, err = c.store.Load(ctx, id)

@@ -122,7 +122,7 @@ func (w *watch) lookAtSubmitted(ctx context.Context, v Intent) (done Execution, 
 func (w *watch) read(ctx context.Context) (outbox.Row, *Intent, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchedRead)
 	defer cancel()
-	return w.client.look(ctx, w.id)
+	return w.client.lookShown(ctx, w.id)
 }
 
 // isFatal reports whether err, unless it is nil, ends the watch. An outage that does not is
