@@ -119,8 +119,8 @@ fmt: ## format the Go code
 	@gofmt -w .
 
 .PHONY: docs
-docs: ## write docs/errors.md and docs/providers.md from the tables in the code
-	@go test -count=1 -run '^TestTheTablesOfErrorsAreThoseOfTheCode$$' ./cmd/writ -args -update
+docs: ## write docs/errors.md, docs/providers.md and the tools of the example policies from the code
+	@go test -count=1 -run '^(TestTheTablesOfErrorsAreThoseOfTheCode|TestTheToolsOfTheExamplePoliciesAreTheSampleTools)$$' ./cmd/writ -args -update
 	@go test -count=1 -run '^TestThePageOfProvidersIsThatOfTheProfiles$$' ./tools/providers -args -update
 
 .PHONY: clean

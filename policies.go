@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"writ/activities"
 	"writ/intent"
 	"writ/outbox"
 	"writ/policy"
@@ -107,10 +108,10 @@ func Hosted(list []Tool) []policy.Hosted {
 	for i, t := range list {
 		published[i] = t.Published
 	}
-	return hosted(published)
+	return activities.Hosted(published)
 }
 
-// readPolicies reads the set with the digest. What is stored under it and is another set is no set.
+// readPolicies reads the set with the digest.
 func readPolicies(ctx context.Context, store *outbox.Store, digest string) (*cedar.Set, error) {
 	files, known, err := store.Policies(ctx, digest)
 	if err != nil {
@@ -119,14 +120,7 @@ func readPolicies(ctx context.Context, store *outbox.Store, digest string) (*ced
 	if !known {
 		return nil, intent.Errorf(intent.CodePoliciesNotFound, "no policies have the digest %q; `writ policy list` shows those that were put in force", digest)
 	}
-	set, err := cedar.FromFiles(files)
-	if err != nil {
-		return nil, err
-	}
-	if set.Digest().String() != digest {
-		return nil, intent.Errorf(intent.CodeInvalidPolicy, "what is stored as the policies %s has the digest %s: it was changed by hand", digest, set.Digest())
-	}
-	return set, nil
+	return cedar.Stored(digest, files)
 }
 
 // unfitPolicies reports an error about the policies themselves, which asking again does not mend.

@@ -7,7 +7,6 @@ import (
 
 	"writ/outbox"
 	"writ/policy"
-	"writ/tools"
 )
 
 // storedPolicies is the policy of a worker that follows what is in force in PostgreSQL. What does
@@ -115,16 +114,4 @@ func (w *Worker) preparePolicies(ctx context.Context) error {
 		w.log.Info("the policies in force are followed", "policy_digest", digest)
 	}
 	return nil
-}
-
-// hosted is what policies may know of the tools before they are asked for.
-func hosted(list []tools.Published) []policy.Hosted {
-	out := make([]policy.Hosted, len(list))
-	for i, t := range list {
-		out[i] = policy.Hosted{
-			Name: t.Name, Category: t.Category, Provider: t.Behaviour.Provider, Class: t.Class,
-			SideEffectful: t.Behaviour.SideEffectful, InputSchema: t.Behaviour.InputSchema, Amount: t.StakeAmount,
-		}
-	}
-	return out
 }

@@ -141,7 +141,7 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 		published = append(published, t.Spec.Publish())
 	}
 	if checked, ok := cfg.Policy.(policy.Checked); ok {
-		if cfg.Policy, err = checked.ForTools(hosted(published)); err != nil {
+		if cfg.Policy, err = checked.ForTools(activities.Hosted(published)); err != nil {
 			return nil, err
 		}
 	}
@@ -151,7 +151,7 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 	}
 	store := outbox.New(conn.pool)
 	if cfg.StoredPolicies {
-		cfg.Policy = &storedPolicies{store: store, hosted: hosted(published), read: map[string]storedSet{}}
+		cfg.Policy = &storedPolicies{store: store, hosted: activities.Hosted(published), read: map[string]storedSet{}}
 	}
 	return &Worker{connection: conn, cfg: cfg, registry: registry, store: store, ready: make(chan struct{})}, nil
 }

@@ -12,3 +12,15 @@ func factsOf(spec tools.Spec) policy.Tool {
 		Risk: spec.Risk, MaxRisk: spec.MaxRisk, Consents: spec.Consents, DataClasses: spec.DataClasses,
 	}
 }
+
+// Hosted is what policies may know of published tools before they are asked for.
+func Hosted(list []tools.Published) []policy.Hosted {
+	out := make([]policy.Hosted, len(list))
+	for i, t := range list {
+		out[i] = policy.Hosted{
+			Name: t.Name, Category: t.Category, Provider: t.Behaviour.Provider, Class: t.Class,
+			SideEffectful: t.Behaviour.SideEffectful, InputSchema: t.Behaviour.InputSchema, Amount: t.StakeAmount,
+		}
+	}
+	return out
+}

@@ -60,7 +60,7 @@ func (s Subject) askPostgres(ctx context.Context, f *facts, queues chan<- outcom
 	}
 	if f.server.err != nil {
 		skip := notLooked{"PostgreSQL is not reachable"}
-		f.schema.err, f.denied.err, f.holds.err, f.backlog.err, f.stuck.err, f.times.err, f.clock.err, f.pooler.err = skip, skip, skip, skip, skip, skip, skip, skip
+		f.schema.err, f.denied.err, f.holds.err, f.backlog.err, f.stuck.err, f.rules.err, f.times.err, f.clock.err, f.pooler.err = skip, skip, skip, skip, skip, skip, skip, skip, skip
 		queues <- outcome[[]outbox.Queue]{err: skip}
 		return
 	}
@@ -73,11 +73,12 @@ func (s Subject) askPostgres(ctx context.Context, f *facts, queues chan<- outcom
 	f.denied = lookOn(ctx, s.Timeout, i, i.Denied)
 	if f.schema.err == nil && (f.schema.value.Applied == 0 || len(f.schema.value.Missing) > 0) {
 		skip := notLooked{"the schema is not that of this release"}
-		f.holds.err, f.backlog.err, f.stuck.err, f.times.err = skip, skip, skip, skip
+		f.holds.err, f.backlog.err, f.stuck.err, f.rules.err, f.times.err = skip, skip, skip, skip, skip
 	} else {
 		f.holds = lookOn(ctx, s.Timeout, i, i.Holds)
 		f.backlog = lookOn(ctx, s.Timeout, i, i.Backlog)
 		f.stuck = lookOn(ctx, s.Timeout, i, func(ctx context.Context) (outbox.Stuck, error) { return i.Stuck(ctx, namedStuck) })
+		f.rules = lookOn(ctx, s.Timeout, i, i.Policies)
 		f.times = lookOn(ctx, s.Timeout, i, i.Timelines)
 	}
 	f.clock = lookOn(ctx, s.Timeout, i, i.Clock)

@@ -15,6 +15,7 @@ import (
 	"writ/doctor"
 	"writ/internal/pgtest"
 	"writ/outbox"
+	"writ/policy/cedar"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -43,7 +44,7 @@ func migrated(t *testing.T) string {
 	if err := outbox.Migrate(t.Context(), address); err != nil {
 		t.Fatal(err)
 	}
-	err := store(t, address).PublishSpecs(t.Context(), []outbox.Spec{{Name: "echo", JSON: []byte("{}"), TaskQueue: "q-1"}})
+	err := store(t, address).PublishSpecs(t.Context(), []outbox.Spec{{Name: "echo", JSON: []byte(`{"name":"echo","class":"read"}`), TaskQueue: "q-1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +93,28 @@ func TestARealDatabaseAndAWorkerPassEveryCheck(t *testing.T) {
 func TestAnEmptySchemaLeavesItsToolsUnknown(t *testing.T) {
 	t.Parallel()
 	expect(t, examine(t, pgtest.Schema(t), newTemporal().serve(t), 0), map[string]doctor.Status{
-		"migrations": doctor.Fail, "privileges": doctor.Unknown, "workers": doctor.Unknown, "holds": doctor.Unknown, "backlog": doctor.Unknown, "progress": doctor.Unknown, "timeline": doctor.Unknown,
+		"migrations": doctor.Fail, "privileges": doctor.Unknown, "workers": doctor.Unknown, "policies": doctor.Unknown, "holds": doctor.Unknown, "backlog": doctor.Unknown, "progress": doctor.Unknown, "timeline": doctor.Unknown,
 	})
+}
+
+func TestPoliciesInForceThatDoNotFitThePublishedToolsAreFound(t *testing.T) {
+	t.Parallel()
+	address, c := migrated(t), newTemporal().serve(t)
+	for text, status := range map[string]doctor.Status{
+		`permit(principal, action, resource);`:                                           doctor.OK,
+		`permit(principal, action, resource) when { resource == Tool::"gone" };`:         doctor.Fail,
+		`permit(principal, action, resource) when { context.payload.amount == "1.00" };`: doctor.Fail,
+	} {
+		files := map[string]string{"a.cedar": text}
+		set, err := cedar.FromFiles(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store(t, address).PutPolicies(t.Context(), set.Digest().String(), files, outbox.Decider{Principal: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, examine(t, address, c, 0), map[string]doctor.Status{"policies": status})
+	}
 }
 
 func TestSettingsOfTheConnectionAreFound(t *testing.T) {
@@ -153,7 +174,7 @@ func TestWhateverHangsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	address := migrated(t)
 	silent := silence(t)
-	nothingOfPostgres := map[string]doctor.Status{"workers": doctor.Unknown, "holds": doctor.Unknown, "backlog": doctor.Unknown, "progress": doctor.Unknown}
+	nothingOfPostgres := map[string]doctor.Status{"workers": doctor.Unknown, "policies": doctor.Unknown, "holds": doctor.Unknown, "backlog": doctor.Unknown, "progress": doctor.Unknown}
 	for _, name := range doctor.Names() {
 		if strings.HasPrefix(name, "postgres_") || name == "migrations" || name == "privileges" || name == "timeline" || name == "clock" {
 			nothingOfPostgres[name] = doctor.Unknown

@@ -24,6 +24,7 @@ type facts struct {
 	holds   outcome[[]outbox.Hold]
 	backlog outcome[outbox.Backlog]
 	stuck   outcome[outbox.Stuck]
+	rules   outcome[outbox.PoliciesInForce]
 	times   outcome[outbox.Timelines]
 	clock   outcome[outbox.Clock]
 	pooler  outcome[outbox.Pooler]

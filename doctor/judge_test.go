@@ -13,6 +13,7 @@ import (
 
 	"writ/intent"
 	"writ/outbox"
+	"writ/policy/cedar"
 	"writ/workflows"
 )
 
@@ -38,6 +39,23 @@ func healthy() facts {
 		"helpdesk": {Workers: []string{"3@a"}, Last: now.Add(time.Second)},
 	}
 	return f
+}
+
+// inForce are policies that ada has put in force, and published tools of these names.
+func inForce(t *testing.T, text string, names ...string) outbox.PoliciesInForce {
+	t.Helper()
+	files := map[string]string{"a.cedar": text}
+	set, err := cedar.FromFiles(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := outbox.PoliciesInForce{Files: files, PolicyChange: outbox.PolicyChange{
+		Number: 1, Digest: set.Digest().String(), Decider: outbox.Decider{Principal: "ada"},
+	}}
+	for _, name := range names {
+		found.Tools = append(found.Tools, outbox.Spec{Name: name, JSON: []byte(`{"name":"` + name + `","class":"read"}`)})
+	}
+	return found
 }
 
 func TestAHealthyInstallationPassesEveryCheck(t *testing.T) {
@@ -141,6 +159,17 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 		}, "progress", Warn, "7 intents make no progress: the longest 00000000", "workers"},
 		{"stuck intents hidden", func(f *facts) { f.stuck.err = errors.New("permission denied for table intents") }, "progress", Warn, "permission denied", "privileges"},
 		{"holds hidden", func(f *facts) { f.holds.err = errors.New("permission denied for table holds") }, "holds", Warn, "permission denied", "privileges"},
+		{"policies of another tool", func(f *facts) {
+			f.rules.value = inForce(t, `permit(principal, action, resource == Tool::"payments.refund");`, "echo")
+		}, "policies", Fail, "those in force, put by ada, do not fit: workers with --stored-policies whose tools they do not fit refuse everything as gate_error: invalid_policy: a.cedar:1: ", "writ policy put"},
+		{"policies that fit", func(f *facts) {
+			f.rules.value = inForce(t, `permit(principal, action, resource == Tool::"echo");`, "echo", "fetch")
+		}, "policies", OK, "put by ada, fit 2 tools: ", ""},
+		{"policies changed by hand", func(f *facts) {
+			f.rules.value = inForce(t, `permit(principal, action, resource);`, "echo")
+			f.rules.value.Files = map[string]string{"a.cedar": `forbid(principal, action, resource);`}
+		}, "policies", Fail, "changed by hand", "--digest"},
+		{"policies hidden", func(f *facts) { f.rules.err = errors.New("permission denied for table policy_sets") }, "policies", Warn, "permission denied", "privileges"},
 		{"nobody for minutes", func(f *facts) { f.now = f.now.Add(3 * time.Minute) }, "workers", Warn, "none on task queue writ", "wait"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

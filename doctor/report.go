@@ -77,6 +77,7 @@ var checks = []struct {
 	{"temporal_namespace", temporalNamespace},
 	{"temporal_search_attributes", temporalSearchAttributes},
 	{"workers", workers},
+	{"policies", policies},
 	{"holds", holds},
 	{"backlog", backlog},
 	{"progress", progress},

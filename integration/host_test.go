@@ -36,7 +36,14 @@ func (w *world) dial(t testing.TB) *writ.Client {
 // The worker stops when the test ends, or before that with what is returned.
 func (w *world) host(t testing.TB, list ...tools.Tool) (stop func()) {
 	t.Helper()
-	worker, err := writ.NewWorker(t.Context(), writ.WorkerConfig{Config: w.config(), TaskQueue: w.name}, list...)
+	return w.hostWith(t, writ.WorkerConfig{}, list...)
+}
+
+// hostWith is host with what else the worker's configuration says.
+func (w *world) hostWith(t testing.TB, cfg writ.WorkerConfig, list ...tools.Tool) (stop func()) {
+	t.Helper()
+	cfg.Config, cfg.TaskQueue = w.config(), w.name
+	worker, err := writ.NewWorker(t.Context(), cfg, list...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,6 +117,7 @@ const (
 	CodeInvalidBudget     Code = "invalid_budget"
 	CodeBudgetNotFound    Code = "budget_not_found"
 	CodePoliciesNotFound  Code = "policies_not_found"
+	CodePolicyTestFailed  Code = "policy_test_failed"
 	// CodeNotInDoubt: only the outcome of an intent in doubt can be resolved.
 	CodeNotInDoubt Code = "not_in_doubt"
 	// CodeRetryRefused: trying again could make the effect happen twice.

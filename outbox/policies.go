@@ -36,23 +36,24 @@ func savePolicies(ctx context.Context, tx pgx.Tx, digest string, files map[strin
 // Policies returns the files of the set of policies with the digest, texts by their names; false
 // if no set with it was saved.
 func (s *Store) Policies(ctx context.Context, digest string) (map[string]string, bool, error) {
+	files, known, err := policies(ctx, s.pool, digest)
+	return files, known, DatabaseError(err)
+}
+
+func policies(ctx context.Context, q querier, digest string) (files map[string]string, known bool, err error) {
 	var d intent.Digest
 	if d.UnmarshalText([]byte(digest)) != nil {
 		return nil, false, nil // no set has such a digest
 	}
 	var text []byte
-	err := s.pool.QueryRow(ctx, `SELECT files FROM policy_sets WHERE digest = $1`, d[:]).Scan(&text)
+	err = q.QueryRow(ctx, `SELECT files FROM policy_sets WHERE digest = $1`, d[:]).Scan(&text)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, false, nil
 	}
-	if err != nil {
-		return nil, false, DatabaseError(err)
+	if err == nil {
+		err = json.Unmarshal(text, &files)
 	}
-	var files map[string]string
-	if err := json.Unmarshal(text, &files); err != nil {
-		return nil, false, fmt.Errorf("files of policies %s: %w", digest, err)
-	}
-	return files, true, nil
+	return files, err == nil, err
 }
 
 // PolicyChange is what somebody put in force.

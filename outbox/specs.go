@@ -38,15 +38,19 @@ func (s *Store) PublishSpecs(ctx context.Context, specs []Spec) error {
 
 // Specs returns the tools in force, ordered by name.
 func (s *Store) Specs(ctx context.Context) ([]Spec, error) {
+	list, err := specs(ctx, s.pool)
+	return list, DatabaseError(err)
+}
+
+func specs(ctx context.Context, q querier) ([]Spec, error) {
 	const query = `
 		SELECT DISTINCT ON (name) name, digest, spec, task_queue, published_at
 		FROM tool_specs ORDER BY name, published_at DESC, digest`
-	rows, err := s.pool.Query(ctx, query)
+	rows, err := q.Query(ctx, query)
 	if err != nil {
-		return nil, DatabaseError(err)
+		return nil, err
 	}
-	specs, err := pgx.CollectRows(rows, scanSpec)
-	return specs, DatabaseError(err)
+	return pgx.CollectRows(rows, scanSpec)
 }
 
 // specInForce reads the tool that was published last under the name $1.

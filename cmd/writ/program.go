@@ -85,7 +85,7 @@ Exit statuses:
 	p.connection.register(flags)
 	cmd.AddCommand(
 		newExecuteCommand(p), newConfirmCommand(p), newDenyCommand(p), newResolveCommand(p), newReissueCommand(p), newDoubtCommand(p),
-		newHoldCommand(p), newBudgetCommand(p), newScheduleCommand(p), newIntentCommand(p), newEnqueuedCommand(p), newReceiptCommand(p), newToolsCommand(p),
+		newHoldCommand(p), newBudgetCommand(p), newPolicyCommand(p), newScheduleCommand(p), newIntentCommand(p), newEnqueuedCommand(p), newReceiptCommand(p), newToolsCommand(p),
 		newWorkerCommand(p), newRecoverCommand(p), newMigrateCommand(p), newDoctorCommand(p), newCodecServerCommand(p),
 		newVersionCommand(p),
 	)

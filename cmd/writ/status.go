@@ -57,6 +57,7 @@ var statuses = map[intent.Code]int{
 	intent.CodeInvalidBudget:      statusUsage,
 	intent.CodeBudgetNotFound:     statusUsage,
 	intent.CodePoliciesNotFound:   statusUsage,
+	intent.CodePolicyTestFailed:   statusUsage,
 	intent.CodeNoLookup:           statusUsage,
 	intent.CodeInvalidSchedule:    statusUsage,
 	intent.CodeScheduleNotFound:   statusUsage,

@@ -15,7 +15,6 @@ import (
 	"writ/activities"
 	"writ/intent"
 	"writ/policy"
-	"writ/policy/cedar"
 	"writ/recovery"
 	"writ/tools"
 	"writ/tools/sample"
@@ -27,6 +26,7 @@ type workerFlags struct {
 	identity     string
 	providerURL  string
 	policies     string
+	stored       bool
 	tools        []string
 	recoverEvery time.Duration
 	dispatch     dispatchFlags
@@ -70,6 +70,7 @@ with 0. A second signal ends it at once, which is safe as well.`,
 	flags.StringVar(&f.identity, "identity", "", "`name` of this process in claims and in the Temporal UI (default: pid@host)")
 	flags.StringVar(&f.providerURL, "provider-url", "", "`URL` of the provider that the sample tools talk to (default: $WRIT_PROVIDER_URL)")
 	flags.StringVar(&f.policies, "policies", "", "`folder` of Cedar policies that say who may run what (default: $WRIT_POLICIES, else everybody may run every tool that is hosted)")
+	flags.BoolVar(&f.stored, "stored-policies", false, "follow the policies that writ policy put has put in force in PostgreSQL; while there are none, refuse everything")
 	flags.StringSliceVar(&f.tools, "tools", nil, "`names` of the tools to host, with commas (default: all)")
 	flags.DurationVar(&f.recoverEvery, "recover-every", recovery.DefaultInterval, "how often to look for intents that stopped; 0 never does, so that another worker must")
 	f.dispatch.register(cmd)
@@ -118,6 +119,9 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 		f.breakerFailures = -1
 	}
 	f.fromEnvironment()
+	if f.stored && f.policies != "" {
+		return usage("--stored-policies and --policies (or WRIT_POLICIES) are both given; choose one of them")
+	}
 	list, err := p.sampleTools(f)
 	if err != nil {
 		return err
@@ -134,7 +138,7 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 		Config: cfg, TaskQueue: f.taskQueue, Identity: f.identity, RecoverEvery: f.recoverEvery, StopGrace: f.stopGrace,
 		DispatchEvery: f.dispatch.every, DispatchAtOnce: f.dispatch.atOnce,
 		StartWithin: f.startWithin, MaxResult: f.maxResult, BreakerFailures: f.breakerFailures,
-		Policy: rules,
+		Policy: rules, StoredPolicies: f.stored,
 	}, list...)
 	if err != nil {
 		return err
@@ -147,9 +151,9 @@ func policies(folder string) (policy.Policy, error) {
 	if folder == "" {
 		return nil, nil
 	}
-	set, err := cedar.Load(os.DirFS(folder))
+	set, err := policyFiles(folder)
 	if err != nil {
-		return nil, fmt.Errorf("--policies %s: %w", folder, err)
+		return nil, fmt.Errorf("--policies %w", err)
 	}
 	return set, nil
 }

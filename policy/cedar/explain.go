@@ -47,8 +47,8 @@ type Considered struct {
 	ID   string `json:"id"`
 	File string `json:"file"`
 	Line int    `json:"line"`
-	// Effect is permit, forbid or confirm.
-	Effect  string  `json:"effect"`
+	// Kind is permit, forbid or confirm.
+	Kind    string  `json:"kind"`
 	Outcome Outcome `json:"outcome"`
 	// Why is the error, or the first part of the policy that does not hold.
 	Why string `json:"why,omitempty"`
@@ -101,12 +101,12 @@ func (q question) ask(p *cedar.Policy) (applies bool, err error) {
 }
 
 func (s *Set) consider(r rule, q question) Considered {
-	c := Considered{ID: r.id, File: r.file, Line: r.policy.Position().Line, Effect: "forbid", Text: s.textOf(r)}
+	c := Considered{ID: r.id, File: r.file, Line: r.policy.Position().Line, Kind: "forbid", Text: s.textOf(r)}
 	switch {
 	case r.approvers > 0:
-		c.Effect = "confirm"
+		c.Kind = "confirm"
 	case r.policy.Effect() == cedar.Permit:
-		c.Effect = "permit"
+		c.Kind = "permit"
 	}
 	switch applies, err := q.ask(r.policy); {
 	case err != nil:

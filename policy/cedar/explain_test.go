@@ -48,7 +48,7 @@ func TestAnExplanationSaysOfEachPolicyWhatBecameOfItAndWhy(t *testing.T) {
 	if len(considered) != 4 { // nothing about echo
 		t.Errorf("%+v", e.Considered)
 	}
-	want := cedar.Considered{ID: "large", File: "rules.cedar", Line: 6, Effect: "confirm", Outcome: cedar.Applies, Text: `@id("large")
+	want := cedar.Considered{ID: "large", File: "rules.cedar", Line: 6, Kind: "confirm", Outcome: cedar.Applies, Text: `@id("large")
 @confirm("2")
 forbid(principal, action, resource == Tool::"payments.refund")
 when { context.tenant == "acme" && context.payload.amount.greaterThan(decimal("100.0")) };`}

@@ -33,6 +33,15 @@ func FromFiles(files map[string]string) (*Set, error) {
 	return s, wrong.asError()
 }
 
+// Stored is [FromFiles] of what was stored under a digest. What is another set by now is no set.
+func Stored(digest string, files map[string]string) (*Set, error) {
+	s, err := FromFiles(files)
+	if err == nil && s.digest.String() != digest {
+		return nil, invalid("what is stored as the policies %s has the digest %s: it was changed by hand", digest, s.digest)
+	}
+	return s, err
+}
+
 // Files returns the texts that the policies were read from, under the names of their files.
 func (s *Set) Files() map[string]string { return maps.Clone(s.files) }
 

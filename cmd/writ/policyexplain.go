@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+	"writ/intent"
+	"writ/policy"
+	"writ/policy/cedar"
+)
+
+// explainFlags are the flags of writ policy explain.
+type explainFlags struct {
+	intent, policies string
+	now              string
+	from             toolsFlag
+	executeFlags
+}
+
+func newPolicyExplainCommand(p *program) *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain [TOOL]",
+		Short: "Say which policies decide about a request, or decided about an intent, and why",
+		Long: `Says how policies decide about a request that nobody makes, with the flags of writ execute: which
+apply, which fail and how, and which do not apply and what of them does not hold. It asks the
+policies in force in PostgreSQL, or with --policies those of a folder; with --policies and --tools
+it needs no database. It asks policies alone: no gate, no budget and no duplicate guard.
+
+With --intent it explains the decision on an intent by the policies that it names, and says whether
+those in force, or those of --policies, would decide otherwise now.
+
+Of payloads it shows what policies read, and nothing that the tool's input schema calls writeOnly.`,
+		Example: `  writ policy explain payments.refund --payload @refund.json --principal ada --role support
+  writ policy explain payments.refund --payload @refund.json --policies examples/policies/refunds
+  writ policy explain --intent 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("intent") {
+				return one("TOOL")(cmd, args)
+			}
+			for _, flag := range []string{"payload", "tenant", "principal", "role", "on-behalf-of", "service", "risk", "now", "tools"} {
+				if cmd.Flags().Changed(flag) || len(args) > 0 {
+					return fmt.Errorf("--intent says which request is meant; beside it there is only --policies")
+				}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
+				return err
+			}
+			if err := f.resolve(cmd); err != nil {
+				return err
+			}
+			var files map[string]string
+			if f.policies != "" {
+				set, err := policyFiles(f.policies)
+				if err != nil {
+					return err
+				}
+				files = set.Files()
+			}
+			if f.intent != "" {
+				return p.explainIntent(cmd.Context(), f.intent, files)
+			}
+			return p.explainRequest(cmd.Context(), args[0], f, files)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.intent, "intent", "", "explain the decision on the intent with this `id`")
+	flags.StringVar(&f.policies, "policies", "", "`folder` of Cedar policies (default: those in force in PostgreSQL)")
+	flags.StringVar(&f.payload, "payload", "{}", "`JSON` object, @FILE, or - for standard input")
+	flags.StringVar(&f.tenant, "tenant", writ.DefaultTenant, "`tenant` whose action it would be")
+	f.registerPrincipal(cmd, "who would ask")
+	f.registerStanding(cmd, "who would ask")
+	flags.StringVar(&f.service, "service", serviceName, "`name` of the service that would ask")
+	flags.Float64Var(&f.risk, "risk", 0, "what is at risk, a `number` from 0 to 1, where that is more than the tool states")
+	flags.StringVar(&f.now, "now", "", "the `time` that policies see, in RFC 3339 (default: this machine's)")
+	f.from.register(cmd)
+	return cmd
+}
+
+func (p *program) explainRequest(ctx context.Context, name string, f explainFlags, files map[string]string) error {
+	now := time.Now()
+	if f.now != "" {
+		var err error
+		if now, err = time.Parse(time.RFC3339, f.now); err != nil {
+			return usage("--now is not a time in RFC 3339: %w", err)
+		}
+	}
+	payload, err := payloadOnly(intent.MaxPayload).read(ctx, f.payload, p.stdin)
+	if err != nil {
+		return err
+	}
+	list, err := f.from.read(ctx, p)
+	if err != nil {
+		return err
+	}
+	tool, err := policyTool(list, name)
+	if err != nil {
+		return err
+	}
+	facts, err := writ.FactsOf(writ.Request{
+		Payload: payload, Tenant: f.tenant, Principal: f.principal, Roles: f.roles, OnBehalfOf: f.onBehalfOf, Service: f.service, Risk: f.risk,
+	}, tool, now)
+	if err != nil {
+		return err
+	}
+	if files == nil {
+		if files, err = p.filesInForce(ctx); err != nil {
+			return err
+		}
+	}
+	e, err := writ.ExplainPolicies(ctx, files, tool, facts)
+	if err != nil {
+		return err
+	}
+	return p.print(e, func(w io.Writer) { writeExplanation(w, e) })
+}
+
+func (p *program) filesInForce(ctx context.Context) (map[string]string, error) {
+	client, err := p.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	set, err := client.Policies(ctx, "")
+	return set.Files, err
+}
+
+func (p *program) explainIntent(ctx context.Context, text string, files map[string]string) error {
+	id, err := intent.ParseID(text)
+	if err != nil {
+		return err
+	}
+	client, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	e, err := client.ExplainIntent(ctx, id, files)
+	if err != nil {
+		return err
+	}
+	return p.print(e, func(w io.Writer) { writeIntentExplanation(w, e) })
+}
+
+func writeIntentExplanation(w io.Writer, e writ.IntentExplanation) {
+	var d policy.Decision
+	_ = json.Unmarshal(e.Decision, &d) // it was read from a row before
+	var b block
+	b.add("intent", e.Intent.String())
+	b.add("tool", e.Tool)
+	b.add("decided", verdictText(d.Allow, d.Quorum()))
+	b.add("code", string(d.Code))
+	b.add("by", d.Policy)
+	b.add("reason", d.Reason)
+	for _, missing := range e.Missing {
+		b.add("not known", missing)
+	}
+	if e.Differs != nil {
+		b.add("now", map[bool]string{true: "it would be decided otherwise: ", false: "it would be decided alike: "}[*e.Differs]+
+			verdictText(e.Now.Allow, e.Now.Approvers)+", "+explainedReason(*e.Now))
+	}
+	b.write(w)
+	if e.Then != nil {
+		fmt.Fprintln(w, "\nwhen it was decided")
+		writeExplanation(w, *e.Then)
+	}
+	if e.Now != nil && (e.Then == nil || *e.Differs) {
+		fmt.Fprintln(w, "\nnow")
+		writeExplanation(w, *e.Now)
+	}
+}
+
+func verdictText(allow bool, approvers int) string {
+	switch {
+	case !allow:
+		return "denied"
+	case approvers > 0:
+		return fmt.Sprintf("allowed when %d confirm it", approvers)
+	}
+	return "allowed"
+}
+
+func explainedReason(e cedar.Explanation) string {
+	if e.Error != "" {
+		return "gate_error: " + strings.ReplaceAll(e.Error, "\n", "; ")
+	}
+	return e.Reason
+}
+
+func writeExplanation(w io.Writer, e cedar.Explanation) {
+	var b block
+	b.add("verdict", verdictText(e.Allow, e.Approvers))
+	b.add("reason", explainedReason(e))
+	b.add("policies", e.PolicyDigest)
+	for _, name := range slices.Sorted(maps.Keys(e.Given)) {
+		b.add(name, e.Given[name])
+	}
+	b.write(w)
+	for _, c := range e.Considered {
+		outcome := strings.ReplaceAll(string(c.Outcome), "_", " ")
+		if c.Why != "" {
+			outcome += ": " + c.Why
+		}
+		fmt.Fprintf(w, "\n%s\n", printable(fmt.Sprintf("%s:%d %s %s %s", c.File, c.Line, c.Kind, c.ID, outcome)))
+		writeLines(w, "    ", c.Text)
+	}
+}
