@@ -50,7 +50,7 @@ func explain(ctx context.Context, set *cedar.Set, tool Tool, f policy.Facts) (ce
 	if err != nil {
 		return cedar.Explanation{}, err
 	}
-	return bound.(*cedar.Set).Explain(ctx, f), nil
+	return bound.Explain(ctx, f), nil
 }
 
 // IntentExplanation is how the decision on an intent came about, and whether it would be another now.

@@ -8,7 +8,6 @@ import (
 	"writ/intent"
 	"writ/outbox"
 	"writ/policy"
-	"writ/tools"
 )
 
 // permitted is the decider as it is recorded, if the policies that the intent was decided on let it
@@ -61,11 +60,11 @@ func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	var published []tools.Published
+	var known []Tool
 	if tool != nil {
-		published = append(published, tool.Published)
+		known = []Tool{*tool}
 	}
-	bound, err := set.ForSome(hosted(published)) // of a tool that is not known any more they give no answer
+	bound, err := set.ForSome(Hosted(known)) // of a tool that is not known any more they give no answer
 	if err != nil {
 		return nil, err
 	}
