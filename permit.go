@@ -48,29 +48,15 @@ func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
 	case err != nil || !set.GovernsDeciders():
 		return nil, err
 	}
-	tool, err := c.toolOfIntent(ctx, row)
+	tool, facts, err := c.factsOf(ctx, row, decision)
 	if err != nil {
 		return nil, err
 	}
-	asked, err := row.Context()
+	bound, err := set.ForSome(Hosted([]Tool{tool}))
 	if err != nil {
 		return nil, err
 	}
-	payload, err := c.store.Payload(ctx, row.ID)
-	if err != nil {
-		return nil, err
-	}
-	var known []Tool
-	if tool != nil {
-		known = []Tool{*tool}
-	}
-	bound, err := set.ForSome(Hosted(known)) // of a tool that is not known any more they give no answer
-	if err != nil {
-		return nil, err
-	}
-	return &rules{policy: bound, facts: policy.Facts{
-		Context: asked, Tool: policy.Tool{Name: row.Tool}, Payload: payload, Risk: decision.Risk,
-	}}, nil
+	return &rules{policy: bound, facts: facts}, nil
 }
 
 // permit is the error, with code not_permitted, of somebody whom the policies do not let decide so.
