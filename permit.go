@@ -77,7 +77,7 @@ func (r *rules) permit(ctx context.Context, row outbox.Row, kind intent.Decision
 		if err != nil {
 			reason = "the policies give no answer: " + err.Error()
 		}
-		return intent.Errorf(intent.CodeNotPermitted, "%s may not do %s to intent %s: %s; nothing was recorded", by.Principal, action, row.ID, reason).
+		return intent.Errorf(intent.CodeNotPermitted, "%s is not permitted %s on intent %s: %s; nothing was recorded", by.Principal, action, row.ID, reason).
 			Proven(intent.Happened(row.Record()))
 	}
 	return nil

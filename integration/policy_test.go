@@ -62,22 +62,90 @@ func TestARefundOverTheAmountOfThePolicyWaitsForASecondPerson(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.startWorkerWith(t, []string{"--recover-every", "500ms", "--policies", refundPolicies})
-	asked := w.ask(t, refundOf("100.01"), requestKey, "--principal", "ada", "--role", "support", "--timeout", "10s").outcome(t)
+	w.refunds(t, "100.00", "small").completed(t)
+	w.provider.effects(t, 1)
+	asked := w.refunds(t, "100.01", requestKey)
 	if asked.status != 6 {
 		t.Fatalf("status %d; want 6: it waits for a person\n%s", asked.status, asked.stdout)
 	}
 	id := asked.Intent.ID.String()
-	if d := recordedDecision(t, asked.Intent.Decision); !d.Allow || !d.Confirm || !reflect.DeepEqual(d.Policies, []string{"large-refunds", "support-refunds"}) {
-		t.Errorf("decided %+v", d)
+	then := recordedDecision(t, asked.Intent.Decision)
+	if !then.Allow || !then.Confirm || !reflect.DeepEqual(then.Policies, []string{"large-refunds", "support-refunds"}) {
+		t.Errorf("decided %+v", then)
 	}
-	w.provider.effects(t, 0)
-	if own := w.writ(t, "confirm", id, "--principal", "ada"); own.status(t) == 0 {
-		t.Errorf("who asked has confirmed it: %s", own.transcript())
+	for name, c := range map[string]struct {
+		code    intent.Code
+		decider []string
+		says    string
+	}{
+		"who asked":       {intent.CodeSelfConfirmation, []string{"--principal", "ada", "--role", "finance"}, "ada asked for"},
+		"her agent":       {intent.CodeSelfConfirmation, []string{"--principal", "agent-7", "--on-behalf-of", "ada", "--role", "finance"}, "agent-7 acts for ada"},
+		"another role":    {intent.CodeNotPermitted, []string{"--principal", "bob", "--role", "support"}, "bob is not permitted tool.confirm"},
+		"without a role":  {intent.CodeNotPermitted, []string{"--principal", "grace"}, "no policy permits it"},
+		"an agent of her": {intent.CodeNotPermitted, []string{"--principal", "agent-9", "--on-behalf-of", "grace"}, "no policy permits it"},
+	} {
+		got := w.writ(t, append([]string{"confirm", id}, c.decider...)...).outcome(t)
+		if got.status != 3 || got.Error.Code != c.code || got.Error.Effect != intent.NotApplied || !strings.Contains(got.Error.Message, c.says) {
+			t.Errorf("%s: status %d, %s", name, got.status, got.stdout)
+		}
 	}
+	var recorded int
+	if query(t, w.database, `SELECT count(*) FROM decisions`, &recorded); recorded != 0 {
+		t.Errorf("%d decisions are recorded, though none was permitted", recorded)
+	}
+	w.provider.effects(t, 1)
 	if other := w.writ(t, "confirm", id, "--principal", "grace", "--role", "finance"); other.status(t) != 0 {
 		t.Fatal(other.transcript())
 	}
-	w.watched(t, id).completed(t)
+	r := w.watched(t, id).completed(t)
+	w.provider.effects(t, 2)
+	if d := recordedDecision(t, r.Decision); !reflect.DeepEqual(d, then) || len(d.PolicyDigest) != 64 {
+		t.Errorf("the receipt says %+v, and was decided %+v", d, then)
+	}
+	if len(r.Decisions) != 1 || r.Decisions[0].Principal != "grace" || !reflect.DeepEqual(r.Decisions[0].Roles, []string{"finance"}) || r.Decisions[0].Commitment != r.Commitment {
+		t.Errorf("the receipt has the decisions %+v", r.Decisions)
+	}
+}
+
+// What was confirmed while no worker was about is judged by the policies that the next one has.
+func TestAConfirmedIntentRunsByThePoliciesOfTheWorkerThatWouldSendIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.startWorkerWith(t, []string{"--recover-every", "500ms", "--policies", refundPolicies})
+	ids := map[string]string{}
+	for _, amount := range []string{"100.01", "300.00", "200.00"} {
+		asked := w.refunds(t, amount, amount)
+		if asked.status != 6 {
+			t.Fatalf("status %d\n%s", asked.status, asked.stdout)
+		}
+		ids[amount] = asked.Intent.ID.String()
+	}
+	before.stop(t)
+	for amount, who := range map[string][]string{"100.01": {"grace"}, "300.00": {"grace"}, "200.00": {"tim", "--role", "treasury"}} {
+		if p := w.writ(t, append([]string{"confirm", ids[amount], "--role", "finance", "--principal"}, who...)...); p.status(t) != 0 {
+			t.Fatal(p.transcript())
+		}
+	}
+	changed := repositoryFile(t, "examples/policies/refunds/refunds.cedar")
+	changed = strings.ReplaceAll(changed, `Role::"finance"`, `Role::"treasury"`)
+	changed = strings.ReplaceAll(changed, "5000.00", "250.00")
+	w.startWorkerWith(t, []string{"--recover-every", "500ms", "--policies", policyFolder(t, changed)})
+
+	w.watched(t, ids["200.00"]).completed(t)
+	for amount, c := range map[string]struct {
+		code     intent.Code
+		says     string
+		policies []string
+	}{
+		"100.01": {intent.CodeConfirmationInsufficient, "1 to confirm it, and 0 who may did (grace may not: no policy permits it)", []string{"large-refunds", "support-refunds"}},
+		"300.00": {intent.CodePolicyDenied, "refunds over 250.00 go through the bank", []string{"refund-limit"}},
+	} {
+		o := w.watched(t, ids[amount])
+		d := recordedDecision(t, o.receipt(t, intent.Refused, intent.NotApplied).Decision)
+		if o.status != 3 || d.Code != c.code || !strings.Contains(d.Reason, c.says) || !reflect.DeepEqual(d.Policies, c.policies) || len(d.PolicyDigest) != 64 {
+			t.Errorf("%s: status %d, %+v", amount, o.status, d)
+		}
+	}
 	w.provider.effects(t, 1)
 }
 

@@ -165,7 +165,7 @@ func TestARequestIsExplainedWithoutBeingMade(t *testing.T) {
 	r := command(t, append(asks, `{"payment_id":"pay_1","amount":"100.01"}`)...)
 	for _, want := range []string{
 		"allowed when 1 confirm it", `decimal("100.01")`, `Principal::"ada"`, "refunds.cedar:5 permit support-refunds applies",
-		"    @reason(\"a refund over 100.00 needs a second person\")",
+		"    @reason(\"a refund over 100.00 needs a second person from finance\")",
 		"forbid refund-limit does not apply: this does not hold: when { context.payload.amount.greaterThan(decimal(\"5000.00\")) }",
 	} {
 		if r.status != 0 || !strings.Contains(r.stdout, want) {
