@@ -71,6 +71,8 @@ type engine struct {
 	*Client
 	temporal *fakeTemporal
 	steps    *activities.Activities
+	// decision is that of the rows that tests write; empty: allowed, by no policies.
+	decision string
 }
 
 func newEngine(t *testing.T) engine {

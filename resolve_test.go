@@ -1,6 +1,7 @@
 package writ
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,21 @@ func (e engine) park(t *testing.T, spec tools.Spec, key intent.RequestKey) outbo
 // lose writes an intent of the tool whose first attempt may have had its effect.
 func (e engine) lose(t *testing.T, spec tools.Spec, key intent.RequestKey) outbox.Row {
 	t.Helper()
+	return e.loseNext(t, e.insert(t, e.propose(t, spec, key)))
+}
+
+func (e engine) insert(t *testing.T, p outbox.Proposal) outbox.Row {
+	t.Helper()
+	row, err := e.store.Insert(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
+// propose publishes the tool and returns an intent of it that is not written yet.
+func (e engine) propose(t *testing.T, spec tools.Spec, key intent.RequestKey) outbox.Proposal {
+	t.Helper()
 	raw, err := json.Marshal(spec.Publish())
 	if err != nil {
 		t.Fatal(err)
@@ -51,15 +67,11 @@ func (e engine) lose(t *testing.T, spec tools.Spec, key intent.RequestKey) outbo
 	if err := e.store.PublishSpecs(t.Context(), []outbox.Spec{{Name: spec.Name, Digest: spec.Digest(), JSON: raw, TaskQueue: "canary"}}); err != nil {
 		t.Fatal(err)
 	}
-	row, err := e.store.Insert(t.Context(), outbox.Proposal{
+	return outbox.Proposal{
 		Tenant: DefaultTenant, RequestKey: key, Principal: "till-7", Tool: spec.Name, TaskQueue: "canary", SpecDigest: spec.Digest(),
-		Payload: []byte(`{"amount":12.9000000000000000001,"currency":"EUR"}`), EffectContext: []byte(`{}`), Decision: []byte(`{"allow":true}`),
+		Payload: []byte(`{"amount":12.9000000000000000001,"currency":"EUR"}`), EffectContext: []byte(`{}`), Decision: []byte(cmp.Or(e.decision, `{"allow":true}`)),
 		IdempotencyKey: intent.DeriveKey(DefaultTenant, spec.Name, key, 1), Rules: spec.Rules(),
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return e.loseNext(t, row)
 }
 
 // loseNext makes the next attempt of the intent, which may have had its effect.

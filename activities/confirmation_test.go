@@ -34,7 +34,7 @@ func wants(n int) *approvers {
 }
 
 // confirmed is an intent that the policy wants two people to confirm, as they did.
-func confirmed(t *testing.T, shop *approvers) (b bundle, in activities.Input, world *provider) {
+func confirmed(t *testing.T, shop policy.Policy) (b bundle, in activities.Input, world *provider) {
 	t.Helper()
 	world = &provider{answers: []func() (tools.Result, error){applied}}
 	b = start(t, shop, tools.New(keyed(), world.invoke))
@@ -43,7 +43,9 @@ func confirmed(t *testing.T, shop *approvers) (b bundle, in activities.Input, wo
 		t.Fatalf("%+v", p)
 	}
 	for _, who := range []string{"eve", "ada"} {
-		if _, err := b.store.Confirm(t.Context(), in.IntentID, outbox.Decider{Principal: who}); err != nil {
+		if _, err := b.store.Confirm(t.Context(), in.IntentID, outbox.Decider{
+			Principal: who, Roles: []string{"finance"}, OnBehalfOf: []string{who + "-desk"}, AuthenticationSource: intent.AuthenticatedDirect,
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
