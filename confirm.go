@@ -14,7 +14,9 @@ import (
 	"writ/workflows"
 )
 
-// Decider is the person who decides about an intent that waits for one.
+// Decider is the person who decides about an intent. The policies that it was decided on may rule
+// who may: the error of every call that takes a Decider and an intent may have code not_permitted,
+// and then nothing is recorded.
 type Decider struct {
 	// Principal is who decides, in the grammar of names. Required.
 	Principal string
@@ -51,8 +53,9 @@ type Decision struct {
 //
 // The error has code self_confirmation if the decider asked for the intent, is somebody for whom it
 // was asked, or acts for one of these; already_confirmed if the decider is one of several and
-// others are missing; confirmation_expired if it is too late; and not_awaiting_confirmation if the intent does
-// not wait, or no longer does; it then says who decided what.
+// others are missing; not_permitted if the policies that the intent was decided on do not let the
+// decider confirm it; confirmation_expired if it is too late; and not_awaiting_confirmation if the
+// intent does not wait, or no longer does; it then says who decided what.
 func (c *Client) Confirm(ctx context.Context, id intent.ID, by Decider) (Intent, error) {
 	return c.ConfirmShown(ctx, id, "", by)
 }

@@ -68,8 +68,8 @@ func newDenyCommand(p *program) *cobra.Command {
 		Long: `Denies an intent that waits for a person: it is refused, with a receipt, and nothing is sent.
 Who asked for it may deny it too, and so take it back.
 
-Exit statuses: 0 denied, 1 infrastructure, 2 usage or no such intent, 3 too late, 7 it does not
-wait for a decision; the message says who decided before.`,
+Exit statuses: 0 denied, 1 infrastructure, 2 usage or no such intent, 3 too late or not permitted,
+7 it does not wait for a decision; the message says who decided before.`,
 		Example: `  writ deny 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --principal ada --note "sent twice by mistake"`,
 		Args:    one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

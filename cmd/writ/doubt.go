@@ -270,7 +270,8 @@ func newAcknowledgeCommand(p *program) *cobra.Command {
 Its end, its evidence and its receipts stay as they are, and who acknowledged the alert stands
 on the intent. Evidence of another kind raises a new alert.
 
-Exit statuses: 0 acknowledged, 1 infrastructure, 2 usage or no such intent, 7 it has no alert.`,
+Exit statuses: 0 acknowledged, 1 infrastructure, 2 usage or no such intent, 3 not
+permitted, 7 it has no alert.`,
 		Example: `  writ doubt acknowledge 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --note "paid back by hand, case 4711"`,
 		Args:    one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

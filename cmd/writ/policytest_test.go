@@ -52,7 +52,7 @@ func TestTheCasesOfTheExamplePoliciesPassWithoutADatabase(t *testing.T) {
 	}
 	var check policyReport
 	r = command(t, "policy", "check", examplePolicies, "--tools", exampleTools, "--database-url", nowhere, "-o", "json")
-	if r.document(t, &check); r.status != 0 || check.PolicyDigest != report.PolicyDigest || len(check.Policies) != 3 || len(check.Faults) != 0 {
+	if r.document(t, &check); r.status != 0 || check.PolicyDigest != report.PolicyDigest || len(check.Policies) != 4 || len(check.Faults) != 0 {
 		t.Errorf("status %d, %+v, %s", r.status, check, r.stderr)
 	}
 }
@@ -178,7 +178,7 @@ func TestARequestIsExplainedWithoutBeingMade(t *testing.T) {
 		Considered []struct{ ID, Outcome string }
 	}
 	r = command(t, append(asks, `{"payment_id":"pay_1","amount":"5000.01"}`, "-o", "json")...)
-	if r.document(t, &e); r.status != 0 || e.Allow || len(e.Considered) != 3 {
+	if r.document(t, &e); r.status != 0 || e.Allow || len(e.Considered) != 4 {
 		t.Errorf("status %d, %+v", r.status, e)
 	}
 	for _, args := range [][]string{

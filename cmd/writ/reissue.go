@@ -20,7 +20,8 @@ nothing happened; an intent in doubt has to be resolved first.
 
 It returns when the new generation is committed; writ intent watch follows it from there.
 
-Exit statuses: 0 issued again, 1 infrastructure, 2 usage or no such intent, 7 it did not fail, or
+Exit statuses: 0 issued again, 1 infrastructure, 2 usage or no such intent, 3 not
+permitted, 7 it did not fail, or
 its effect may have happened.`,
 		Example: `  writ reissue 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --note "the account is funded now"
   writ intent watch 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,

@@ -39,8 +39,8 @@ changes nothing.
 It returns when the decision is committed.
 
 Exit statuses: 0 recorded, 1 infrastructure, 2 usage or no such intent, 3 a retry that is
-refused, 7 not in doubt; the message says who decided before. With --from that of the first line
-that failed.`,
+refused, or not permitted, 7 not in doubt; the message says who decided before. With --from that
+of the first line that failed.`,
 		Example: `  writ doubt
   writ resolve 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --applied \
     --result '{"id":"cap_1"}' --note "on the bank's statement of 2 March"
