@@ -26,8 +26,6 @@ const buyersVariable = "WRIT_TEST_BUYERS"
 type share struct {
 	Tenant, Prefix, Tool string
 	Intents, AtOnce      int
-	// FailEvery makes each n-th a payment of pay_fails; 0: none.
-	FailEvery int
 }
 
 // ends counts by the codes of errors how intents ended; "" is completed.
@@ -70,13 +68,9 @@ func (s share) buy(ctx context.Context, client *writ.Client) ends {
 				if n > s.Intents {
 					return
 				}
-				payment := "pay_1"
-				if s.FailEvery > 0 && n%s.FailEvery == 0 {
-					payment = "pay_fails"
-				}
 				code := execute(ctx, client, writ.Request{
 					Tool: s.Tool, RequestKey: fmt.Sprintf("%s-%d", s.Prefix, n), Tenant: s.Tenant, Principal: "shop",
-					Payload: []byte(`{"payment_id":"` + payment + `","amount":"1.00","currency":"EUR"}`),
+					Payload: []byte(`{"payment_id":"pay_1","amount":"1.00","currency":"EUR"}`),
 				})
 				mu.Lock()
 				all[code]++
@@ -229,28 +223,4 @@ func TestOfFourHundredIntentsThatCompeteForAHundredEurosExactlyAHundredHaveTheir
 		t.Errorf("%+v, %v", list, err)
 	}
 	t.Logf("400 intents took %s", time.Since(began).Round(time.Millisecond))
-}
-
-func TestWhatFailedProvablyIsSpentByOthersAndNeverTwice(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.budget(t, writ.BudgetRequest{Kind: writ.BudgetMoney, Allowed: "30.00", Currency: "EUR", Window: eurosAYear.Window, Over: writ.OverWait})
-	w.budget(t, writ.BudgetRequest{Kind: writ.BudgetConcurrency, Allowed: "6", Over: writ.OverWait})
-	w.provider.fault(t, sandbox.Fault{Fault: sandbox.FaultRefuse, Status: 422, MatchBody: "pay_fails", Times: new(int)})
-	// 30 of them succeed, which is all that there is money for, and 30 fail and give theirs back.
-	bought := w.buy(t, 2, share{Intents: 60, AtOnce: 12, FailEvery: 2})
-	w.ambushes(t, [2]killpoint.Point{killpoint.AfterPersist, killpoint.BeforeEvidence}, [2]killpoint.Point{killpoint.BeforeJournal, killpoint.AfterJournal})
-	w.startWorker(t)
-	w.startWorker(t)
-	got := bought()
-	if len(got) != 2 || got[""] != 30 || got[intent.CodeFailed] != 30 {
-		t.Errorf("they ended as %v", got)
-	}
-	w.spent(t, w.provider.effects(t, 30), "30.00")
-	w.nothingOpen(t)
-	var used string
-	query(t, w.database, `SELECT string_agg(c.used::text, ' ' ORDER BY b.kind) FROM budgets b JOIN budget_counters c ON c.budget_id = b.id`, &used)
-	if used != "0 30.00" {
-		t.Errorf("%s are used", used)
-	}
 }

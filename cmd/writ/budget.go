@@ -43,8 +43,9 @@ currency and window, which keeps its count. It counts what is admitted after it 
 
 Windows follow each other by the database's clock: hours begin on the hour, days at midnight UTC,
 and 168h on Mondays. With --over wait an intent that there is no room for waits for it, first come,
-first admitted; what asks for more than is allowed at all is refused all the same. Who changed a
-budget, when and why is kept; see writ budget history.`,
+first admitted; what asks for more than is allowed at all is refused all the same.
+
+Who changed a budget, when and why is kept; see writ budget history.`,
 		Example: `  writ budget set --tenant acme --tool payments.refund --money 100.00 --currency EUR --per 24h
   writ budget set --tenant acme --requester agent-7 --intents 50 --per 1h
   writ budget set --tenant acme --concurrency 10 --over wait`,
