@@ -56,6 +56,9 @@ type prepared struct {
 	id      intent.ID
 	request activities.Request
 	payload intent.Payload
+	// refused is the generation of the intent that the request found refused, and asks to have
+	// decided on again; 0: there is none, or it was.
+	refused int
 }
 
 // Check reports, without any I/O, what is wrong with the request where payloads may have
@@ -109,5 +112,5 @@ func NewRequestKey() (intent.RequestKey, error) {
 
 func (p prepared) input(ctx context.Context) activities.Input {
 	request := p.request.Staged()
-	return activities.Input{IntentID: p.id, Request: &request, Traceparent: telemetry.Traceparent(ctx)}
+	return activities.Input{IntentID: p.id, Request: &request, Refused: p.refused, Traceparent: telemetry.Traceparent(ctx)}
 }

@@ -212,8 +212,8 @@ func (in Input) traceparent() string { return storable(in.Traceparent, maxTracep
 
 // propose makes the row of an authorized request. The salt is the one of a staged payload,
 // else new each time: a proposal that finds its row already written is dropped, and the
-// row's salt stands.
-func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.Proposal, error) {
+// row's salt stands. One over a refused row keeps what that is.
+func (a *Activities) propose(r Request, traceparent string, d decided, refused *outbox.Row) (outbox.Proposal, error) {
 	tool, err := a.hosted(r.Tool)
 	if err != nil {
 		return outbox.Proposal{}, err
@@ -240,9 +240,12 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 		}
 	}
 	p.Fingerprint = intent.Fingerprint(p.Salt, r.Action())
+	if refused != nil {
+		p = p.Over(*refused)
+	}
 	p.Commitment = intent.Commitment(intent.Authorized{
 		Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Context: p.EffectContext,
-		Decision: p.Decision, Key: p.IdempotencyKey, Generation: 1,
+		Decision: p.Decision, Key: p.IdempotencyKey, Generation: p.Generation(),
 	})
 	return p, nil
 }

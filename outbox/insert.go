@@ -21,6 +21,9 @@ import (
 // intent by now than the one that it was decided on. Nor is anything where a budget has no room
 // for it, budget_exceeded, or its cost cannot be counted, budget_uncountable; who decides makes a
 // refusal of that. Only what is inserted is counted, in the same commit.
+//
+// A proposal over a refused row (Proposal.Over) takes the place of the refusal instead, unless that
+// was decided on again meanwhile; then the row is returned as it is.
 func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 	state := intent.Recorded
 	if p.ConfirmWithin > 0 {
@@ -43,8 +46,10 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 		if row, err = loadInserted(ctx, tx, p); err != nil || !created {
 			return err
 		}
-		if row, err = presumeLostRow(ctx, tx, row); err != nil {
-			return err
+		if p.Refused == 0 {
+			if row, err = presumeLostRow(ctx, tx, row); err != nil {
+				return err
+			}
 		}
 		return p.admission().admit(ctx, tx)
 	})
@@ -68,7 +73,8 @@ type Seal func(ctx context.Context, tx pgx.Tx, row Row, reason string, answer *A
 
 // InsertEnded persists an intent in its final state, in one flushed commit with its
 // receipt: a read that is answered already, or a request that policy refused. If the
-// request key is taken, the row that has it is returned and the end is dropped. Nobody is refused
+// request key is taken, the row that has it is returned and the end is dropped. One over a refused
+// row is a refusal, see Insert. Nobody is refused
 // while claims may be lost: the error has code outbox_restored.
 func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal) (Row, error) {
 	var row Row
@@ -100,8 +106,11 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 // insertRow inserts the intent, unless there is one, or its request key names something that is
 // enqueued and must not become this intent. The lock waits for whoever is about to drop or park that, and
 // makes them wait; it does not conflict with a dispatcher that moves the row's due time. What was
-// parked waits for nobody any more.
+// parked waits for nobody any more. A proposal over a refused row is put in its place.
 func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (created bool, err error) {
+	if p.Refused > 0 {
+		return decideAgain(ctx, tx, p, state)
+	}
 	const statement = `
 		WITH clock AS MATERIALIZED (SELECT writ_now() AS now), reserved AS MATERIALIZED (
 			SELECT dropped_at IS NOT NULL OR ` + mayHaveRun + ` OR (principal, tool, sha256(payload)) <> ($4, $5, $24) AS forbids,
@@ -129,21 +138,24 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 	if digest != nil {
 		inline = nil
 	}
-	// What waits for a person makes no progress before the wait is over.
-	var wait *time.Duration
-	if state == intent.AwaitingConfirmation {
-		wait = &p.ConfirmWithin
-	}
 	id, sum := p.ID(), sha256.Sum256(p.Payload)
 	tag, err := tx.Exec(ctx, statement, id[:], p.Tenant, string(p.RequestKey), p.Principal, p.Tool, p.TaskQueue,
 		string(p.Rules.Class), string(state), string(p.IdempotencyKey), inline, p.EffectContext, p.Decision,
 		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace, digest,
-		idOrNull(p.SuspectedDuplicateOf), wait, sum[:], firstDispatchGrace, max(p.Approvers, 1))
+		idOrNull(p.SuspectedDuplicateOf), p.waits(state), sum[:], firstDispatchGrace, max(p.Approvers, 1))
 	if err != nil {
 		return false, err
 	}
 	created = tag.RowsAffected() == 1
 	return created, settlePayload(ctx, tx, p, digest, created)
+}
+
+// waits is how long the row waits for people, and makes no progress; nil if it does not.
+func (p Proposal) waits(state intent.State) *time.Duration {
+	if state != intent.AwaitingConfirmation {
+		return nil
+	}
+	return &p.ConfirmWithin
 }
 
 func insertAnswered(ctx context.Context, tx pgx.Tx, id intent.ID, worker string, ev Evidence) error {

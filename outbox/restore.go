@@ -124,7 +124,7 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 		if done.Trusted = !r.SameTimeline; done.Trusted {
 			return done, nil
 		}
-		if err := s.trust(ctx, Timeline{System: at.Current.System}, by, 0); err != nil {
+		if err := s.trust(ctx, Timeline{System: at.Current.System}, by, 0, !r.NothingLost); err != nil {
 			return done, err
 		}
 	}
@@ -138,7 +138,7 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 		}
 	}
 	// The history that was looked at, not the one of now: what changed meanwhile is not trusted.
-	if err := s.trust(ctx, at.Current, by, done.Marked); err != nil {
+	if err := s.trust(ctx, at.Current, by, done.Marked, !r.NothingLost); err != nil {
 		return done, err
 	}
 	done.After = at.Current
@@ -148,14 +148,14 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 
 // trust puts a history in force, in one flushed commit. Claims that were decided on before are
 // over when the first row is marked, because that needs their locks.
-func (s *Store) trust(ctx context.Context, t Timeline, by Decider, marked int) error {
+func (s *Store) trust(ctx context.Context, t Timeline, by Decider, marked int, lost bool) error {
 	const statement = `
-		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked)
-		SELECT max(number) + 1, $1, $2, $3, $4, writ_now(), $5 FROM timelines
+		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked, lost)
+		SELECT max(number) + 1, $1, $2, $3, $4, writ_now(), $5, $6 FROM timelines
 		ON CONFLICT DO NOTHING`
 	return s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		for { // until nobody else, who says so at the same moment, has taken the number
-			tag, err := tx.Exec(ctx, statement, t.System, t.Number, by.Principal, by.Note, marked)
+			tag, err := tx.Exec(ctx, statement, t.System, t.Number, by.Principal, by.Note, marked, lost)
 			if err != nil || tag.RowsAffected() == 1 {
 				return err
 			}

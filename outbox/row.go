@@ -151,6 +151,9 @@ type Proposal struct {
 	Money *Money
 	// Guard lets later submissions find this one; nil if the tool has no duplicate guard.
 	Guard *Guard
+	// Refused is the refused generation of the intent's row that is decided on again; 0: the
+	// request has no row yet. See Over.
+	Refused int
 }
 
 // ID returns the id that the proposal's row has.
