@@ -13,7 +13,8 @@ const settleLimit = 1000
 
 // settling reads the requests under way that are to be settled: their intents are committed, and
 // either are not the same action, or rest. At rest is what has ended or waits: for a person, a hold
-// to be lifted, or longer than a minute for its next attempt, while no attempt is open. The limit
+// to be lifted, or longer than a minute for its next attempt, while no attempt is open. What was
+// refused before the request was enqueued is still to be decided on again. The limit
 // counts these alone, so that those still at work hide none behind them.
 //
 // Salts differ, so the actions themselves are compared; tenant and request key are equal, because
@@ -23,7 +24,7 @@ const settling = `
 	FROM enqueued e JOIN intents i ON i.id = e.id LEFT JOIN blobs b ON b.intent_id = i.id AND b.digest = i.payload_digest,
 	LATERAL (SELECT
 		(i.principal, i.tool, coalesce(i.payload, b.body)) IS NOT DISTINCT FROM (e.principal, e.tool, e.payload) AS same,
-		i.ended_at IS NOT NULL OR i.state IN ('in_doubt', 'awaiting_confirmation') OR ` + heldUntil + ` > writ_now()
+		i.ended_at IS NOT NULL AND NOT ` + refusedBefore + ` OR i.state IN ('in_doubt', 'awaiting_confirmation') OR ` + heldUntil + ` > writ_now()
 			OR (i.due_at > writ_now() + interval '75 seconds'
 				AND NOT EXISTS (SELECT FROM attempts a WHERE a.intent_id = i.id AND a.outcome IS NULL)) AS rests) found
 	WHERE e.dispatched_at IS NOT NULL AND (NOT found.same OR found.rests AND ` + restoredUntil + ` IS NULL)
