@@ -49,7 +49,8 @@ func (c *Client) Close() { c.close() }
 
 // Submit asks for a tool to be run and returns as soon as the intent is committed: it is
 // accepted then, and goes on whatever becomes of the caller. The same request key again
-// returns the intent that has it.
+// returns the intent that has it; one that was refused is decided on anew first, unless a person
+// denied it.
 func (c *Client) Submit(ctx context.Context, r Request) (Intent, error) {
 	p, err := r.prepare(true, c.maxPayload)
 	if err != nil {

@@ -27,7 +27,7 @@ type Request struct {
 	Payload []byte
 	// RequestKey is the caller's own name for this logical action, unique in its tenant:
 	// 1 to 255 printable ASCII bytes. The same key again gives the first answer and sends
-	// nothing. Empty: the request is an action of its own, under a key that is minted
+	// nothing, unless that was a refusal: then the request is decided on anew. Empty: the request is an action of its own, under a key that is minted
 	// before any I/O and returned with the intent, also when the call fails. Whoever may
 	// have to ask again mints the key first, with [NewRequestKey].
 	RequestKey string
