@@ -52,7 +52,8 @@ func (c *Client) Close() { c.close() }
 
 // Submit asks for a tool to be run and returns as soon as the intent is committed: it is
 // accepted then, and goes on whatever becomes of the caller. The same request key again
-// returns the intent that has it.
+// returns the intent that has it; one that was refused is decided on anew first, unless a person
+// denied it.
 func (c *Client) Submit(ctx context.Context, r Request) (Intent, error) {
 	p, err := r.prepare(true, c.maxPayload)
 	if err != nil {
@@ -74,17 +75,21 @@ const maxRuns = 20
 var errNoEnd = fmt.Errorf("%d runs of the workflow ended without an end of the intent", maxRuns)
 
 // submit starts or joins the workflow until the row is committed. A run that another
-// request with the same key began, and that was rejected as such, is no answer.
+// request with the same key began, and that was rejected as such, is no answer. Nor is the refusal
+// that the request found, before it was decided on again.
 func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 	for try := range maxRuns {
-		queue, row, found, err := c.find(ctx, p)
-		if err != nil || found {
-			return row, err
+		at, err := c.find(ctx, p)
+		if err != nil {
+			return outbox.Row{}, err
+		}
+		if p.answeredBy(at, try == 0) {
+			return at.row, nil
 		}
 		if p, err = c.stage(ctx, p); err != nil {
 			return outbox.Row{}, err
 		}
-		accepted, err := workflows.Submit(ctx, c.temporal, queue, p.input(ctx))
+		accepted, err := workflows.Submit(ctx, c.temporal, at.queue, p.input(ctx))
 		if err != nil {
 			if err = c.notStarted(ctx, p, try, err); err == nil {
 				continue
@@ -95,6 +100,7 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 			c.unstage(ctx, p)
 			return outbox.Row{}, accepted.Rejection.Error()
 		}
+		p.decided(accepted.DecidedAgain)
 	}
 	return outbox.Row{}, c.unanswered(ctx, p, errNoEnd)
 }
@@ -119,20 +125,21 @@ func (c *Client) Execute(ctx context.Context, r Request) (Execution, error) {
 }
 
 // execute starts or joins the workflow until the row has ended or is parked. A run that
-// was terminated or reset under its waiter is a crash: the next run goes on from the row.
+// was terminated or reset under its waiter is a crash: the next run goes on from the row. The
+// refusal that the request found is its end only once it was decided on again.
 func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 	for try := range maxRuns {
-		queue, row, found, err := c.find(ctx, p)
+		at, err := c.find(ctx, p)
 		if err != nil {
 			return outbox.Row{}, err
 		}
-		if found && row.Next().Kind == intent.Stop {
-			return row, nil
+		if p.answeredBy(at, try == 0) && at.row.Next().Kind == intent.Stop {
+			return at.row, nil
 		}
 		if p, err = c.stage(ctx, p); err != nil {
 			return outbox.Row{}, err
 		}
-		run, err := c.temporal.ExecuteWorkflow(ctx, workflows.StartOptions(p.id, queue, p.request.Labels()), workflows.Type, p.input(ctx))
+		run, err := c.temporal.ExecuteWorkflow(ctx, workflows.StartOptions(p.id, at.queue, p.request.Labels()), workflows.Type, p.input(ctx))
 		if err != nil {
 			if err = c.notStarted(ctx, p, try, err); err == nil {
 				continue
@@ -148,6 +155,7 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 		case err != nil && !interrupted(err):
 			return c.stopped(ctx, p, c.unanswered(ctx, p, err))
 		}
+		p.decided(result.DecidedAgain)
 		// Read the row: the run may have been another request's with the same key, and
 		// rejected as such, and only the row says that the intent ended.
 	}
@@ -161,7 +169,7 @@ func (c *Client) stopped(ctx context.Context, p prepared, cause error) (outbox.R
 		return outbox.Row{}, cause
 	}
 	row, err := c.store.Load(ctx, p.id)
-	if err != nil || p.request.SameAs(row) != nil || row.Next().Kind != intent.Stop {
+	if err != nil || p.request.SameAs(row) != nil || row.Next().Kind != intent.Stop || p.asksAgain(row) {
 		return outbox.Row{}, cause
 	}
 	return row, nil
@@ -173,26 +181,6 @@ func interrupted(err error) bool {
 	var terminated *temporal.TerminatedError
 	var canceled *temporal.CanceledError
 	return errors.As(err, &terminated) || errors.As(err, &canceled)
-}
-
-// find returns the row that has the request key, if there is one, after checking that it
-// is the same action; and the task queue whose workers drive it. A key that is enqueued has no
-// row: the same action then runs now, and what is enqueued finds it running.
-func (c *Client) find(ctx context.Context, p prepared) (queue string, row outbox.Row, found bool, err error) {
-	if err = c.takesText(ctx, p); err == nil {
-		row, err = c.store.Load(ctx, p.id)
-	}
-	if err == nil {
-		return row.TaskQueue, row, true, p.request.SameAs(row)
-	}
-	var spec outbox.Spec
-	if intent.CodeOf(err) == intent.CodeIntentNotFound {
-		spec, err = c.store.SpecFor(ctx, p.request.RequestKey, p.request.Action(), p.request.Context.Canonical())
-	}
-	if err != nil && gaveUp(ctx) {
-		err = c.unanswered(ctx, p, err)
-	}
-	return spec.TaskQueue, outbox.Row{}, false, err
 }
 
 // takesText is the error of a payload that came as text for a tool whose input schema, as
@@ -261,6 +249,8 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 		seen.Holds, _ = c.holdsOn(check, row) // without them it is said less exactly why it waits
 	}
 	switch {
+	case mine && p.asksAgain(row):
+		known = fmt.Sprintf("intent %s was refused, and it is not known whether that was decided on again; request key %q again asks for it", p.id, p.request.RequestKey)
 	case mine && row.Next().Kind == intent.Stop:
 		known = fmt.Sprintf("intent %s is %s by now; request key %q again returns its end", p.id, row.State, p.request.RequestKey)
 	case mine:
@@ -280,7 +270,7 @@ func (c *Client) unanswered(ctx context.Context, p prepared, cause error) error 
 	}
 	e := intent.Errorf(code, "%s", known)
 	e.Cause = cause
-	if mine {
+	if mine && !p.asksAgain(row) {
 		e = provenBy(seen, e)
 	}
 	return e

@@ -258,7 +258,11 @@ func (v Intent) keyOf(generation int) intent.IdempotencyKey {
 	if generation == v.Generation {
 		return v.IdempotencyKey
 	}
-	return intent.DeriveKey(v.Tenant, v.Tool, v.RequestKey, generation)
+	firstSent := 0
+	if len(v.Attempts) > 0 {
+		firstSent = v.Attempts[0].Generation
+	}
+	return intent.DeriveKey(v.Tenant, v.Tool, v.RequestKey, intent.KeyGeneration(firstSent, generation))
 }
 
 // lastWord is what the last attempt said, for the error of a failed or doubtful intent.

@@ -38,7 +38,8 @@ type Enqueued struct {
 // The transaction goes on, and can be committed, whatever is returned, unless ctx ends or the
 // connection is lost meanwhile: then it is not known whether the request was written, and the
 // transaction has to be rolled back and run again. The same request key again writes nothing if it
-// is the same action, also where its intent has ended. The errors that are answers, beside those of
+// is the same action, also where its intent has ended, unless it was refused: then it is decided on
+// anew. The errors that are answers, beside those of
 // [Request.Check]:
 //
 //   - idempotency_conflict: the key names another action.

@@ -27,8 +27,9 @@ type Request struct {
 	Payload []byte
 	// RequestKey is the caller's own name for this logical action, unique in its tenant:
 	// 1 to 255 printable ASCII bytes. The same key again gives the first answer and sends
-	// nothing; with another action it is idempotency_conflict, and with other Roles, OnBehalfOf or
-	// Service effect_context_mismatch. Empty: the request is an action of its own, under a key that is minted
+	// nothing, unless that was a refusal: then the request is decided on anew. With another action it is
+	// idempotency_conflict, and with other Roles, OnBehalfOf or Service effect_context_mismatch. Empty:
+	// the request is an action of its own, under a key that is minted
 	// before any I/O and returned with the intent, also when the call fails. Whoever may
 	// have to ask again mints the key first, with [NewRequestKey].
 	RequestKey string
@@ -57,6 +58,9 @@ type prepared struct {
 	id      intent.ID
 	request activities.Request
 	payload intent.Payload
+	// refused is the generation of the intent that the request found refused, and asks to have
+	// decided on again; 0: there is none, or it was.
+	refused int
 }
 
 // Check reports, without any I/O, what is wrong with the request where payloads may have
@@ -110,5 +114,5 @@ func NewRequestKey() (intent.RequestKey, error) {
 
 func (p prepared) input(ctx context.Context) activities.Input {
 	request := p.request.Staged()
-	return activities.Input{IntentID: p.id, Request: &request, Traceparent: telemetry.Traceparent(ctx)}
+	return activities.Input{IntentID: p.id, Request: &request, Refused: p.refused, Traceparent: telemetry.Traceparent(ctx)}
 }

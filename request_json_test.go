@@ -133,14 +133,14 @@ func TestAnObjectInAStringIsForAToolThatWantsAnObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, row, found, err := e.find(t.Context(), p); err != nil || !found || row.ID != p.id {
-		t.Errorf("the same action as an object: found %v, %v", found, err)
+	if at, err := e.find(t.Context(), p); err != nil || !at.found || at.row.ID != p.id {
+		t.Errorf("the same action as an object: found %v, %v", at.found, err)
 	}
 	text.Payload = []byte(`"{\"a\":2}"`)
 	if p, err = text.prepare(false, intent.MaxPayload); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := e.find(t.Context(), p); intent.CodeOf(err) != intent.CodeIdempotencyConflict {
+	if _, err := e.find(t.Context(), p); intent.CodeOf(err) != intent.CodeIdempotencyConflict {
 		t.Errorf("another action: %v", err)
 	}
 	text.Tool = "payments.captures"

@@ -104,19 +104,19 @@ func (a *Activities) authorize(ctx context.Context, in Input) (Progress, error) 
 		if err := request.SameAs(row); err != nil {
 			return Progress{}, err
 		}
+		again, err := in.asksAgain(*request, row)
+		if err != nil {
+			return Progress{}, err
+		}
+		if again {
+			return a.authorizeRefused(ctx, *request, row)
+		}
 	}
 	return a.authorizeAgain(ctx, row)
 }
 
 func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent string) (Progress, error) {
-	tool, ok := a.registry.Lookup(r.Tool)
-	if !ok {
-		return Progress{}, intent.Errorf(intent.CodeUnknownTool, "the worker on task queue %q has no tool named %q", a.queue, r.Tool)
-	}
-	if err := tools.Validate(tool, r.Payload); err != nil {
-		return Progress{}, err
-	}
-	decision, err := a.decideNew(ctx, tool.Spec, r)
+	tool, decision, err := a.decideRequest(ctx, r)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -278,7 +278,7 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 	switch {
 	case err == nil:
 	case intent.CodeOf(err) == intent.CodeIntentNotFound && request != nil:
-		if row, err = a.insert(ctx, *request, in.Input.traceparent(), decision); err != nil {
+		if row, err = a.insert(ctx, *request, in.Input.traceparent(), decision, nil); err != nil {
 			return Progress{}, err
 		}
 	default:
@@ -290,6 +290,8 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 		}
 	}
 	switch {
+	case in.DecidedAgain > 0 && request != nil:
+		return a.persistAgain(ctx, in, *request, row, decision)
 	case decision.revokes(row, in.Version):
 		row, err = a.store.Revoke(ctx, row.ID, in.Version, decision.recorded)
 	case decision.refuses(row):
@@ -365,7 +367,7 @@ func (a *Activities) journalAnswer(ctx context.Context, in JournalInput) (Progre
 	if !ends {
 		return Progress{Step: intent.Step{Kind: StepPersist, Reason: intent.ReasonRetry}, Decision: in.Decision, Labels: request.Labels()}, nil
 	}
-	proposal, err := a.propose(*request, in.Input.traceparent(), decision)
+	proposal, err := a.propose(*request, in.Input.traceparent(), decision, nil)
 	if err != nil {
 		return Progress{}, err
 	}

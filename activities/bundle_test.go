@@ -186,7 +186,7 @@ func (b bundle) authorize(t *testing.T, in activities.Input) activities.Progress
 
 func (b bundle) persist(t *testing.T, in activities.Input, p activities.Progress) activities.Progress {
 	t.Helper()
-	p, err := b.Persist(t.Context(), activities.PersistInput{Input: in, Decision: p.Decision, Version: p.Version})
+	p, err := b.Persist(t.Context(), activities.PersistInput{Input: in, Decision: p.Decision, Version: p.Version, DecidedAgain: p.DecidedAgain})
 	if err != nil {
 		t.Fatalf("persist: %v", err)
 	}

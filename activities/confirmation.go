@@ -69,7 +69,7 @@ func (d decided) refuses(row outbox.Row) bool {
 	if d.Code == intent.CodeConfirmationExpired {
 		return row.Next().To == intent.Refused
 	}
-	return !d.Allow && len(row.Attempts) == 0 && intent.CanMove(row.State, intent.Refused)
+	return !d.Allow && len(row.Attempts) == 0 && !row.State.Ended() && intent.CanMove(row.State, intent.Refused)
 }
 
 // revokes reports whether the decision, which denies, stops an intent of which something was

@@ -24,6 +24,9 @@ type Input struct {
 	// Request is what the caller asked for; absent when recovery starts the workflow from
 	// the intent's row alone.
 	Request *Request `json:"request,omitempty"`
+	// Refused is the generation that whoever asks saw refused: if another one stands by now, that
+	// is the answer. 0: whichever is refused is decided on again. Only with Request.
+	Refused int `json:"refused,omitempty"`
 	// Traceparent is the W3C header of the span that asked; it is kept on the row.
 	Traceparent string `json:"traceparent,omitempty"`
 	// Defect is why the input that was sent is none: it has no request then, and authorize
@@ -73,6 +76,9 @@ type Progress struct {
 	// Decision is the authorization that persist records. Only for StepPersist and
 	// StepAnswer.
 	Decision json.RawMessage `json:"decision,omitempty"`
+	// DecidedAgain is the generation whose refusal was, or with StepPersist is to be, decided on
+	// again for the request; 0: none. State and Version are empty until then.
+	DecidedAgain int `json:"decided_again,omitempty"`
 	// Rejection says why. Only for StepReject.
 	Rejection *Rejection `json:"rejection,omitempty"`
 	// Labels describe the intent in the Temporal UI.
@@ -141,6 +147,8 @@ type PersistInput struct {
 	Decision json.RawMessage `json:"decision"`
 	// Version is the version of the row that was decided on; 0 if there was none.
 	Version int64 `json:"version,omitempty"`
+	// DecidedAgain is that of Progress.
+	DecidedAgain int `json:"decided_again,omitempty"`
 }
 
 // ReconcileInput is the input of reconcile.

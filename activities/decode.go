@@ -11,7 +11,7 @@ import (
 
 // The members of an input and of what is in it: the names in the json tags, exactly.
 var (
-	inputMembers      = []string{"intent_id", "request", "traceparent"}
+	inputMembers      = []string{"intent_id", "request", "refused", "traceparent"}
 	requestMembers    = []string{"tool", "request_key", "payload", "payload_ref", "context", "detached"}
 	contextMembers    = []string{"principal", "tenant", "authentication_source", "roles", "on_behalf_of", "service", "session_hash", "process", "run", "host_binding", "risk"}
 	payloadRefMembers = []string{"digest", "size"}

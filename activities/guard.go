@@ -40,7 +40,7 @@ func (a *Activities) decideNew(ctx context.Context, spec tools.Spec, r Request) 
 
 // overBudget is the decision d, or the denial of what the budgets have no room for now.
 func (a *Activities) overBudget(ctx context.Context, r Request, d decided) (decided, error) {
-	proposal, err := a.propose(r, "", d)
+	proposal, err := a.propose(r, "", d, nil)
 	if err == nil {
 		err = a.store.Admissible(ctx, proposal)
 	}
@@ -56,12 +56,16 @@ const maxDecisions = 5
 
 // insert commits the row of an authorized request, or its refusal. If the request repeats
 // another intent by now than the one that it was decided on, it is decided again; if a budget has
-// no room for it, it is refused.
-func (a *Activities) insert(ctx context.Context, r Request, traceparent string, d decided) (outbox.Row, error) {
+// no room for it, it is refused. A refused row, if there is one, is decided on again: what says the
+// same as its refusal is not written.
+func (a *Activities) insert(ctx context.Context, r Request, traceparent string, d decided, refused *outbox.Row) (outbox.Row, error) {
 	for range maxDecisions {
-		proposal, err := a.propose(r, traceparent, d)
+		proposal, err := a.propose(r, traceparent, d, refused)
 		if err != nil {
 			return outbox.Row{}, err
+		}
+		if refused != nil && d.repeats(*refused, proposal.SpecDigest) {
+			return *refused, nil
 		}
 		if !d.Allow {
 			return a.store.InsertEnded(ctx, proposal, outbox.End{To: intent.Refused, Reason: intent.ReasonRefused}, Seal)

@@ -203,8 +203,8 @@ func (in Input) traceparent() string { return storable(in.Traceparent, maxTracep
 
 // propose makes the row of an authorized request. The salt is the one of a staged payload,
 // else new each time: a proposal that finds its row already written is dropped, and the
-// row's salt stands.
-func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.Proposal, error) {
+// row's salt stands. One over a refused row keeps what that is.
+func (a *Activities) propose(r Request, traceparent string, d decided, refused *outbox.Row) (outbox.Proposal, error) {
 	tool, err := a.hosted(r.Tool)
 	if err != nil {
 		return outbox.Proposal{}, err
@@ -229,6 +229,9 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 		if _, err := rand.Read(p.Salt[:]); err != nil {
 			return outbox.Proposal{}, fmt.Errorf("salt: %w", err)
 		}
+	}
+	if refused != nil {
+		p = p.Over(*refused)
 	}
 	return p.Bound(), nil
 }

@@ -30,7 +30,8 @@ const (
 	// windowVariable is how long the provider is said to remember keys: a duration, or
 	// "unknown". Default: forever.
 	windowVariable = "WRIT_TEST_KEY_WINDOW"
-	// forbiddenVariable names a file. While it exists, the policy says no.
+	// forbiddenVariable names a file. While it exists, the policy says no; if policyFails is in it,
+	// it fails.
 	forbiddenVariable = "WRIT_TEST_FORBIDDEN"
 	// gateVariable names a folder; see lateTransfer.
 	gateVariable = "WRIT_TEST_GATE"
@@ -149,17 +150,23 @@ func readWindow(text string) (tools.Window, error) {
 	return tools.Window(d), err
 }
 
-// unlessForbidden is a policy that says no while its file exists.
+// unlessForbidden is a policy that says no, or fails, while its file exists.
 type unlessForbidden struct{ file string }
 
 func (unlessForbidden) Name() string { return "unless-forbidden" }
 
 func (p unlessForbidden) Evaluate(context.Context, policy.Facts) (policy.Verdict, error) {
-	if _, err := os.Stat(p.file); p.file == "" || errors.Is(err, os.ErrNotExist) {
+	text, err := os.ReadFile(p.file)
+	if p.file == "" || errors.Is(err, os.ErrNotExist) {
 		return policy.Verdict{Allow: true, Reason: "the file does not exist"}, nil
+	}
+	if string(text) == policyFails {
+		return policy.Verdict{}, errors.New(policyFails)
 	}
 	return policy.Verdict{Reason: "the file exists"}, nil
 }
+
+const policyFails = "no answer"
 
 // patientTool sends its payload and waits for the answer however long that takes, also when
 // its worker has long given it up: what it says then is late evidence.

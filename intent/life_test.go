@@ -193,7 +193,7 @@ func (l *life) person(t *rapid.T) {
 func (l *life) happen(t *rapid.T) {
 	switch rapid.SampledFrom([]string{
 		"evidence", "evidence", "evidence", "lookup", "lookup", "time", "time", "person", "person",
-		"hold", "lift", "over budget", "counted", "revoke", "somebody else", "stale claim", "backup", "commits are lost", "after restore",
+		"hold", "lift", "over budget", "counted", "revoke", "repeat", "somebody else", "stale claim", "backup", "commits are lost", "after restore",
 	}).Draw(t, "what happens") {
 	case "evidence":
 		l.hear(t)
@@ -216,6 +216,8 @@ func (l *life) happen(t *rapid.T) {
 		if rapid.IntRange(0, 2).Draw(t, "really") == 0 {
 			l.revoke(l.now)
 		}
+	case "repeat":
+		l.repeat(l.now, rapid.SampledFrom([]intent.State{intent.Recorded, intent.AwaitingConfirmation, intent.Refused}).Draw(t, "decided"))
 	case "backup":
 		if !l.State.Ended() && !l.restored {
 			l.backup = l.row.copied()

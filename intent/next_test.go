@@ -131,13 +131,14 @@ func TestAnAttemptMayNotSendAfterItsLeaseOrTheWindowOfAnOpenKey(t *testing.T) {
 	}
 }
 
-// Of the ends, a person can begin only one that failed again, under a new key.
+// Of the ends, a person can begin only one that failed again, under a new key, and a repeated
+// request one that was refused.
 func TestExactlyTheFinalStatesHaveNoWayOut(t *testing.T) {
 	t.Parallel()
 	for _, from := range states {
 		leaves := false
 		for _, to := range states {
-			again := from == intent.Failed && to == intent.Recorded
+			again := from == intent.Failed && to == intent.Recorded || from == intent.Refused
 			leaves = leaves || intent.CanMove(from, to) && !again
 		}
 		if leaves == from.Ended() {

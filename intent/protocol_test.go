@@ -29,6 +29,8 @@ import (
 //	lookup at=T FINDING                both at once
 //	decide at=T KIND                   a person decides, if that may be decided now
 //	revoke at=T                        the policy says no
+//	repeat at=T STATE                  the same request comes again, and is decided on anew if the rule lets it:
+//	                                   recorded (allowed), awaiting_confirmation (for 24h) or refused
 //	hold until=T | lift                no claim is granted before T | a claim may be granted again
 //	over-budget until=T | counted      a budget has no room for it before T | all budgets have counted it
 //	restored until=T | trusted         the database may have lost commits | an operator has run after-restore
@@ -172,6 +174,11 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	case "revoke":
 		s.revoke(clock(t, d))
 		return s.told(intent.Next(s.Record, clock(t, d)))
+	case "repeat":
+		if !s.repeat(clock(t, d), one(t, d, intent.Recorded, intent.AwaitingConfirmation, intent.Refused)) {
+			return fmt.Sprintf("stands: %s, generation %d", s.State, s.Generation)
+		}
+		return s.stands()
 	case "hold":
 		s.HeldUntil = epoch.Add(duration(t, d, "until", 0))
 		return "held until " + moment(s.HeldUntil)

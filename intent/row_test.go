@@ -16,6 +16,8 @@ type row struct {
 	alert string
 	// moves are the transitions that the row has made.
 	moves []transition
+	// repeated says that it was decided on again after a refusal.
+	repeated bool
 }
 
 type transition struct{ from, to intent.State }
@@ -186,6 +188,23 @@ func (r *row) presume(now, created time.Time) {
 		Number: len(r.Attempts) + 1, Generation: r.Generation, ClaimedAt: now, LeaseUntil: now.Add(r.Rules.Timeout + grace), Presumed: true,
 	})
 	r.tokens = append(r.tokens, "")
+}
+
+// repeat is the same request that comes again to what was refused, and is decided on anew: it is
+// allowed, has to be confirmed, or is refused again.
+func (r *row) repeat(now time.Time, to intent.State) bool {
+	if !intent.DecidesAgain(r.Record) || r.RestoredUntil.After(now) {
+		return false
+	}
+	r.move(to)
+	r.Generation++
+	r.repeated = true
+	r.Commitment = intent.Digest{byte(r.Generation)}
+	r.ConfirmBy, r.Approvers = time.Time{}, 0
+	if to == intent.AwaitingConfirmation {
+		r.ConfirmBy = now.Add(24 * time.Hour)
+	}
+	return true
 }
 
 // renew begins the next generation.

@@ -45,7 +45,8 @@ const (
 	Completed State = "completed"
 	// Failed: every attempt was proven to have had no effect. Final.
 	Failed State = "failed"
-	// Refused: policy or a person said no before anything was sent. Final.
+	// Refused: policy or a person said no before anything was sent. Final, unless the same
+	// request comes again; see DecidesAgain.
 	Refused State = "refused"
 	// Cancelled: a person stopped it, and every attempt, if there was any, was proven to have
 	// had no effect. Final.
@@ -53,7 +54,7 @@ const (
 )
 
 // Ended reports whether s is final: no step follows. A person may still begin a new
-// generation of an intent that failed.
+// generation of an intent that failed, and a repeated request one of an intent that was refused.
 func (s State) Ended() bool {
 	switch s {
 	case Completed, Failed, Refused, Cancelled:
@@ -69,7 +70,8 @@ func (s State) Ended() bool {
 // A recorded intent ends otherwise than by a refusal or a cancellation only in a generation
 // after the first, by what becomes known of an earlier one, or after an attempt that is
 // presumed; and nothing but a new generation leads back to Recorded from a state in which
-// something was sent. What a person has not confirmed is in doubt only where the database lost
+// something was sent. A refusal is left, also for another refusal, only for a new generation that the
+// same request asked for. What a person has not confirmed is in doubt only where the database lost
 // commits, a confirmation perhaps among them.
 func CanMove(from, to State) bool {
 	switch from {
@@ -85,7 +87,9 @@ func CanMove(from, to State) bool {
 		return to == Invoking || to == Completed || to == Failed || to == Cancelled || to == Recorded
 	case Failed:
 		return to == Recorded
-	case Completed, Refused, Cancelled:
+	case Refused:
+		return to == AwaitingConfirmation || to == Recorded || to == Refused
+	case Completed, Cancelled:
 		return false
 	}
 	return false

@@ -34,7 +34,7 @@ type admission struct {
 }
 
 func (p Proposal) admission() admission {
-	return admission{id: p.ID(), generation: 1, tenant: p.Tenant, requester: p.Principal, tool: p.Tool, money: p.Money}
+	return admission{id: p.ID(), generation: p.Generation(), tenant: p.Tenant, requester: p.Principal, tool: p.Tool, money: p.Money}
 }
 
 // Admissible is nil unless Insert would refuse the proposal now, with budget_exceeded or

@@ -189,7 +189,7 @@ func lockUndecided(ctx context.Context, tx pgx.Tx, id intent.ID) (Row, error) {
 		return Row{}, notAwaiting(ctx, tx, row)
 	case row.Next().Kind != intent.Stop:
 		return Row{}, intent.Errorf(intent.CodeConfirmationExpired,
-			"intent %s had to be confirmed by %s, so it is refused; ask with a new key if it is still wanted", id, row.ConfirmBy.Format(time.RFC3339))
+			"intent %s had to be confirmed by %s, so it is refused; if it is still wanted, its requester sends the same request again", id, row.ConfirmBy.Format(time.RFC3339))
 	}
 	return row, nil
 }

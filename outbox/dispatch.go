@@ -20,6 +20,9 @@ type Due struct {
 	Tries int
 	// Known says that there is an intent of this id already, so that nothing has to be started.
 	Known bool
+	// Again says that there is one that was refused before the request was enqueued, so that it has
+	// to be decided on again. Who has had that done calls Forget.
+	Again bool
 }
 
 // Take says which enqueued requests [Store.TakeDue] takes.
@@ -82,7 +85,10 @@ const takeDue = `
 		due_at = clock.now + least($4::interval * 2 ^ least(e.tries, 10), $5::interval)
 	FROM clock WHERE e.id = ANY (ARRAY (SELECT id FROM taken))
 	RETURNING e.id, e.tenant, e.request_key, e.principal, e.tool, e.payload, e.effect_context, e.traceparent, e.tries,
-		(SELECT true FROM intents i WHERE i.id = e.id) IS NOT NULL`
+		EXISTS (SELECT FROM intents i WHERE i.id = e.id AND NOT ` + refusedBefore + `), EXISTS (SELECT FROM intents i WHERE i.id = e.id AND ` + refusedBefore + `)`
+
+// refusedBefore is true of an intent i that was refused before the request e was enqueued.
+const refusedBefore = `(i.state = 'refused' AND i.ended_at < e.created_at)`
 
 // TakeDue takes requests that are due and puts off their due time, so that each is taken by one
 // of any number of dispatchers and taken again if that one dies. last is the tenant whose turn was
@@ -145,7 +151,7 @@ func (t Take) take(ctx context.Context, tx pgx.Tx, tenants []string, shares []in
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Due, error) {
 		var d Due
 		err := row.Scan((*[16]byte)(&d.ID), &d.Action.Tenant, &d.RequestKey, &d.Action.Principal, &d.Action.Tool, &d.Action.Payload,
-			&d.EffectContext, &d.Traceparent, &d.Tries, &d.Known)
+			&d.EffectContext, &d.Traceparent, &d.Tries, &d.Known, &d.Again)
 		return d, err
 	})
 }
@@ -174,8 +180,16 @@ func (s *Store) GiveBack(ctx context.Context, d Due) error {
 	return s.noteDue(ctx, statement, d.ID[:], d.Tries)
 }
 
+// Forget removes a request of a refused intent after that was decided on again. Where that has
+// changed the intent, Settle forgets the request as every other one.
+func (s *Store) Forget(ctx context.Context, d Due) error {
+	const statement = `
+		DELETE FROM enqueued e USING intents i WHERE e.id = $1 AND e.tries = $2 AND i.id = e.id AND ` + refusedBefore
+	return s.noteDue(ctx, statement, d.ID[:], d.Tries)
+}
+
 // Park ends the tries of a request that cannot become an intent. A person may have it tried again.
-// It changes nothing where there is an intent.
+// It changes nothing where there is an intent, but one that the request has found refused.
 func (s *Store) Park(ctx context.Context, d Due, why *intent.Error) error {
 	// The locks wait for whoever is about to insert the intent, and the next statement sees what
 	// they committed.
@@ -183,7 +197,7 @@ func (s *Store) Park(ctx context.Context, d Due, why *intent.Error) error {
 		lock      = `SELECT FROM enqueued WHERE id = $1 FOR UPDATE`
 		statement = `
 			UPDATE enqueued e SET due_at = NULL, dispatched_at = NULL, parked_at = writ_now(), error_code = $2, error = $3
-			WHERE e.id = $1 AND e.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id)`
+			WHERE e.id = $1 AND e.due_at IS NOT NULL AND NOT EXISTS (SELECT FROM intents i WHERE i.id = e.id AND NOT ` + refusedBefore + `)`
 	)
 	return s.within(ctx, beginRelaxed, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, lock, d.ID[:]); err != nil {

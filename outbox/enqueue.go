@@ -59,23 +59,33 @@ func apart(ctx context.Context, tx pgx.Tx, do func() error) error {
 }
 
 func (e Enqueued) write(ctx context.Context, tx pgx.Tx, id intent.ID) error {
-	// An intent that exists is not enqueued again: its end is its answer.
+	refused, err := e.insert(ctx, tx, id, false)
+	if err == nil && refused {
+		_, err = e.insert(ctx, tx, id, true)
+	}
+	return err
+}
+
+// insert writes the request, unless its key names an intent already, whose end is its answer. It
+// reports whether that was refused: such an end is none before the same request, which comes again,
+// was decided on again. again writes it then.
+func (e Enqueued) insert(ctx context.Context, tx pgx.Tx, id intent.ID, again bool) (refused bool, err error) {
 	const statement = `
 		INSERT INTO enqueued (id, tenant, request_key, principal, tool, payload, effect_context, salt, fingerprint,
 			traceparent, created_at, not_before, due_at)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now, $11, greatest(now, $11)
 		FROM (SELECT writ_now()) AS clock (now)
-		WHERE NOT EXISTS (SELECT FROM intents WHERE id = $1)
+		WHERE NOT EXISTS (SELECT FROM intents WHERE id = $1 AND NOT ($12 AND state = 'refused'))
 		ON CONFLICT DO NOTHING`
 	var salt intent.Salt
 	if _, err := rand.Read(salt[:]); err != nil {
-		return fmt.Errorf("salt: %w", err)
+		return false, fmt.Errorf("salt: %w", err)
 	}
 	fingerprint := intent.Fingerprint(salt, e.Action)
 	tag, err := tx.Exec(ctx, statement, id[:], e.Action.Tenant, string(e.RequestKey), e.Action.Principal, e.Action.Tool,
-		e.Action.Payload, e.EffectContext, salt[:], fingerprint[:], e.Traceparent, orNull(e.notBefore()))
+		e.Action.Payload, e.EffectContext, salt[:], fingerprint[:], e.Traceparent, orNull(e.notBefore()), again)
 	if err != nil || tag.RowsAffected() == 1 {
-		return err
+		return false, err
 	}
 	return e.sameAs(ctx, tx, id)
 }
@@ -90,16 +100,16 @@ func (e Enqueued) notBefore() time.Time {
 }
 
 // sameAs is the error of a request key that names another request already, or one that was
-// dropped.
-func (e Enqueued) sameAs(ctx context.Context, tx pgx.Tx, id intent.ID) error {
+// dropped; else it reports whether the key is that of a refused intent.
+func (e Enqueued) sameAs(ctx context.Context, tx pgx.Tx, id intent.ID) (refused bool, err error) {
 	const query = `
-		SELECT salt, fingerprint, effect_context, NULL::timestamptz, '', false FROM intents WHERE id = $1
-		UNION ALL SELECT salt, fingerprint, effect_context, dropped_at, decided_by, dropped_at IS NOT NULL AND ` + mayHaveRun + ` FROM enqueued WHERE id = $1 LIMIT 1`
+		SELECT salt, fingerprint, effect_context, NULL::timestamptz, '', false, state = 'refused' FROM intents WHERE id = $1
+		UNION ALL SELECT salt, fingerprint, effect_context, dropped_at, decided_by, dropped_at IS NOT NULL AND ` + mayHaveRun + `, false FROM enqueued WHERE id = $1 LIMIT 1`
 	var r reservation
-	if err := tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.context, &r.droppedAt, &r.decidedBy, &r.mayHaveRun); err != nil {
-		return err
+	if err := tx.QueryRow(ctx, query, id[:]).Scan(&r.salt, &r.fingerprint, &r.context, &r.droppedAt, &r.decidedBy, &r.mayHaveRun, &refused); err != nil {
+		return false, err
 	}
-	return r.forbids(e.RequestKey, e.Action, e.EffectContext)
+	return refused, r.forbids(e.RequestKey, e.Action, e.EffectContext)
 }
 
 // notWritten gives an error of the host's transaction its code. It is the host that has to run

@@ -115,7 +115,7 @@ func (p Proposal) lock(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// leaveMark lets later submissions find the row that was just inserted. The error is
+// leaveMark lets later submissions find the row that was just inserted, or decided on again. The error is
 // ErrDuplicateChanged if the row repeats another intent than the one that it was decided on.
 func (p Proposal) leaveMark(ctx context.Context, tx pgx.Tx) error {
 	var now time.Time
@@ -140,8 +140,11 @@ func (p Proposal) leaveMark(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	id, digest := p.ID(), intent.GuardDigest(key, p.action())
-	_, err = tx.Exec(ctx, `INSERT INTO duplicate_guards (digest, intent_id, created_at, expires_at) VALUES ($1, $2, $3, $4)`,
-		digest[:], id[:], now, now.Add(p.Guard.Window))
+	// One that was refused later than on its first day, and decided on again, has a mark already.
+	const mark = `
+		INSERT INTO duplicate_guards (digest, intent_id, created_at, expires_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (digest, intent_id) DO UPDATE SET created_at = excluded.created_at, expires_at = excluded.expires_at`
+	_, err = tx.Exec(ctx, mark, digest[:], id[:], now, now.Add(p.Guard.Window))
 	return err
 }
 

@@ -53,7 +53,11 @@ func TestTheDatabaseAllowsExactlyTheTransitionsOfTheRule(t *testing.T) {
 					}
 				}
 				move := set
-				if to == intent.Recorded && from != intent.AwaitingConfirmation {
+				if from == intent.Refused && to != intent.Recorded && to != intent.AwaitingConfirmation {
+					move += renewed // also not in another generation
+				} else if from == intent.Refused {
+					move += `, generation = generation + 1, commitment = sha256(commitment), confirm_by = CASE WHEN $2 = 'recorded' THEN NULL ELSE confirm_by END`
+				} else if to == intent.Recorded && from != intent.AwaitingConfirmation {
 					move += renewed // nothing else leads back there
 				}
 				_, err := tx.Exec(t.Context(), move+where, row.ID[:], string(to), to.Ended())

@@ -23,6 +23,9 @@ import (
 // has no room for it, budget_exceeded, or its cost cannot be counted, budget_uncountable; who
 // decides makes a refusal of that. Only what is inserted is counted, in the same commit; what has to
 // wait for a budget is not counted yet, and the row says so.
+//
+// A proposal over a refused row (Proposal.Over) takes the place of the refusal instead, unless that
+// was decided on again meanwhile; then the row is returned as it is.
 func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 	state := intent.Recorded
 	if p.ConfirmWithin > 0 {
@@ -45,8 +48,10 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 		if row, err = loadInserted(ctx, tx, p); err != nil || !created {
 			return err
 		}
-		if row, err = presumeLostRow(ctx, tx, row); err != nil {
-			return err
+		if p.Refused == 0 {
+			if row, err = presumeLostRow(ctx, tx, row); err != nil {
+				return err
+			}
 		}
 		waits, err := p.admission().admit(ctx, tx)
 		if waits {
@@ -74,7 +79,8 @@ type Seal func(ctx context.Context, tx pgx.Tx, row Row, reason string, answer *A
 
 // InsertEnded persists an intent in its final state, in one flushed commit with its
 // receipt: a read that is answered already, or a request that policy refused. If the
-// request key is taken, the row that has it is returned and the end is dropped. Nobody is refused
+// request key is taken, the row that has it is returned and the end is dropped. One over a refused
+// row is a refusal, see Insert. Nobody is refused
 // while claims may be lost: the error has code outbox_restored.
 func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal) (Row, error) {
 	var row Row
@@ -108,7 +114,11 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 // makes them wait; it does not conflict with a dispatcher that moves the row's due time. What was
 // parked waits for nobody any more. What is enqueued with another authority is found by what the
 // statement returns, and the error, as any other, undoes the transaction.
+// A proposal over a refused row is put in its place.
 func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (created bool, err error) {
+	if p.Refused > 0 {
+		return decideAgain(ctx, tx, p, state)
+	}
 	const statement = `
 		WITH clock AS MATERIALIZED (SELECT writ_now() AS now), reserved AS MATERIALIZED (
 			SELECT dropped_at IS NOT NULL OR ` + mayHaveRun + ` OR (principal, tool, sha256(payload)) <> ($4, $5, $24) AS forbids,
@@ -137,17 +147,12 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 	if digest != nil {
 		inline = nil
 	}
-	// What waits for a person makes no progress before the wait is over.
-	var wait *time.Duration
-	if state == intent.AwaitingConfirmation {
-		wait = &p.ConfirmWithin
-	}
 	id, sum := p.ID(), sha256.Sum256(p.Payload)
 	var enqueued []byte
 	err = tx.QueryRow(ctx, statement, id[:], p.Tenant, string(p.RequestKey), p.Principal, p.Tool, p.TaskQueue,
 		string(p.Rules.Class), string(state), string(p.IdempotencyKey), inline, p.EffectContext, p.Decision,
 		p.Salt[:], p.Fingerprint[:], p.SpecDigest[:], p.Commitment[:], rules, p.Traceparent, state.Ended(), progressGrace, digest,
-		idOrNull(p.SuspectedDuplicateOf), wait, sum[:], firstDispatchGrace, max(p.Approvers, 1)).Scan(&enqueued)
+		idOrNull(p.SuspectedDuplicateOf), p.waits(state), sum[:], firstDispatchGrace, max(p.Approvers, 1)).Scan(&enqueued)
 	created = err == nil
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, err
@@ -158,6 +163,14 @@ func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (
 		}
 	}
 	return created, settlePayload(ctx, tx, p, digest, created)
+}
+
+// waits is how long the row waits for people, and makes no progress; nil if it does not.
+func (p Proposal) waits(state intent.State) *time.Duration {
+	if state != intent.AwaitingConfirmation {
+		return nil
+	}
+	return &p.ConfirmWithin
 }
 
 func insertAnswered(ctx context.Context, tx pgx.Tx, id intent.ID, worker string, ev Evidence) error {

@@ -248,7 +248,7 @@ func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 		if row, err = lockRow(ctx, tx, r.ID); err != nil {
 			return err
 		}
-		if row.Version != r.Version || len(row.Attempts) > 0 || row.restored() || !intent.CanMove(row.State, intent.Refused) {
+		if row.Version != r.Version || len(row.Attempts) > 0 || row.restored() || row.State.Ended() || !intent.CanMove(row.State, intent.Refused) {
 			return nil
 		}
 		return refuse(ctx, tx, &row, r, seal)

@@ -21,15 +21,9 @@ func presumeLostRow(ctx context.Context, tx pgx.Tx, row Row) (Row, error) {
 	if row.Rules.Class != intent.Reconcilable || row.RequestKey.Minted() {
 		return row, nil
 	}
-	lost := row.ReadAt
-	if !row.restored() {
-		var decided *time.Time
-		// The first history is the one that the outbox was made in.
-		const query = `SELECT max(decided_at) FROM timelines WHERE number > 1 AND decided_at > $1`
-		if err := tx.QueryRow(ctx, query, row.ReadAt.Add(-lostRowsMatter)).Scan(&decided); err != nil || decided == nil {
-			return row, err
-		}
-		lost = decided.UTC()
+	lost, err := lostSince(ctx, tx, row, row.ReadAt.Add(-lostRowsMatter))
+	if err != nil || lost.IsZero() {
+		return row, err
 	}
 	return presume(ctx, tx, row, lost)
 }

@@ -81,7 +81,9 @@ func reissuable(row Row, earlier []Decision) error {
 		mend = "resolve it first"
 	case intent.Completed:
 		mend = "its effect happened; use a new request key if it is wanted twice"
-	case intent.Refused, intent.Cancelled:
+	case intent.Refused:
+		mend = "nothing was sent; the same request again is decided on anew, unless a person said no"
+	case intent.Cancelled:
 		mend = "nothing was done; use a new request key if it is wanted"
 	case intent.Submitted, intent.AwaitingConfirmation, intent.Recorded, intent.Invoking:
 		mend = "it goes on by itself"

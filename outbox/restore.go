@@ -126,7 +126,7 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 		if done.Trusted = !r.SameTimeline; done.Trusted {
 			return done, nil
 		}
-		if err := s.trust(ctx, Timeline{System: at.Current.System}, by, 0); err != nil {
+		if err := s.trust(ctx, Timeline{System: at.Current.System}, by, 0, !r.NothingLost); err != nil {
 			return done, err
 		}
 	}
@@ -140,7 +140,7 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 		}
 	}
 	// The history that was looked at, not the one of now: what changed meanwhile is not trusted.
-	if err := s.trust(ctx, at.Current, by, done.Marked); err != nil {
+	if err := s.trust(ctx, at.Current, by, done.Marked, !r.NothingLost); err != nil {
 		return done, err
 	}
 	done.After = at.Current
@@ -150,15 +150,15 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 
 // trust puts a history in force, in one flushed commit. Claims that were decided on before are
 // over when the first row is marked, because that needs their locks.
-func (s *Store) trust(ctx context.Context, t Timeline, by Decider, marked int) error {
+func (s *Store) trust(ctx context.Context, t Timeline, by Decider, marked int, lost bool) error {
 	const statement = `
-		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked, authentication_source, roles, on_behalf_of)
-		SELECT max(number) + 1, $1, $2, $3, $4, writ_now(), $5, $6, coalesce($7::text[], '{}'), coalesce($8::text[], '{}') FROM timelines
+		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked, authentication_source, roles, on_behalf_of, lost)
+		SELECT max(number) + 1, $1, $2, $3, $4, writ_now(), $5, $6, coalesce($7::text[], '{}'), coalesce($8::text[], '{}'), $9 FROM timelines
 		ON CONFLICT DO NOTHING`
 	return s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		for { // until nobody else, who says so at the same moment, has taken the number
 			tag, err := tx.Exec(ctx, statement, t.System, t.Number, by.Principal, by.Note, marked,
-				by.AuthenticationSource, by.Roles, by.OnBehalfOf)
+				by.AuthenticationSource, by.Roles, by.OnBehalfOf, lost)
 			if err != nil || tag.RowsAffected() == 1 {
 				return err
 			}

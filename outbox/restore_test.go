@@ -20,12 +20,13 @@ func (b bundle) loseCommits(t *testing.T) {
 	b.trust(t, "system_identifier, timeline + 1")
 }
 
-// trust has the outbox trusted in a history that is named by what differs from the one in force.
+// trust has the outbox trusted in a history that is named by what differs from the one in force. Of
+// that one nothing is lost: what comes after it may be.
 func (b bundle) trust(t *testing.T, history string) {
 	t.Helper()
 	b.exec(t, `
-		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked)
-		SELECT number + 1, `+history+`, 'nobody', 'a test', writ_now(), 0
+		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked, lost)
+		SELECT number + 1, `+history+`, 'nobody', 'a test', writ_now(), 0, false
 		FROM timelines ORDER BY number DESC LIMIT 1`)
 }
 

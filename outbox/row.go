@@ -157,18 +157,21 @@ type Proposal struct {
 	Money *Money
 	// Guard lets later submissions find this one; nil if the tool has no duplicate guard.
 	Guard *Guard
+	// Refused is the refused generation of the intent's row that is decided on again; 0: the
+	// request has no row yet. See Over.
+	Refused int
 }
 
 // ID returns the id that the proposal's row has.
 func (p Proposal) ID() intent.ID { return intent.IntentID(p.Tenant, p.RequestKey) }
 
 // Bound returns the proposal with its fingerprint, and with its commitment: the digest of all that
-// it says in its first generation.
+// it says in the generation that it begins.
 func (p Proposal) Bound() Proposal {
 	p.Fingerprint = intent.Fingerprint(p.Salt, intent.Action{Tenant: p.Tenant, Principal: p.Principal, Tool: p.Tool, Payload: p.Payload})
 	p.Commitment = intent.Commitment(intent.Authorized{
 		Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Context: p.EffectContext,
-		Decision: p.Decision, Key: p.IdempotencyKey, Generation: 1,
+		Decision: p.Decision, Key: p.IdempotencyKey, Generation: p.Generation(),
 	})
 	return p
 }

@@ -14,7 +14,8 @@ const settleLimit = 1000
 
 // settling reads the requests under way that are to be settled: their intents are committed, and
 // either are not the same action, or rest. At rest is what has ended or waits: for a person, a hold
-// to be lifted, a budget to have room, or longer than a minute for its next attempt, while no attempt is open. It also
+// to be lifted, a budget to have room, or longer than a minute for its next attempt, while no attempt
+// is open. What was refused before the request was enqueued is still to be decided on again. It also
 // reads those whose intents were asked for in another effect context, which may give another
 // authority. If it does not, there is nothing to settle; they come last, so that the limit hides
 // none behind them.
@@ -26,7 +27,7 @@ const settling = `
 	FROM enqueued e JOIN intents i ON i.id = e.id LEFT JOIN blobs b ON b.intent_id = i.id AND b.digest = i.payload_digest,
 	LATERAL (SELECT
 		(i.principal, i.tool, coalesce(i.payload, b.body)) IS NOT DISTINCT FROM (e.principal, e.tool, e.payload) AS same,
-		(i.ended_at IS NOT NULL OR i.state IN ('in_doubt', 'awaiting_confirmation') OR coalesce(greatest(` + heldUntil + `, ` + budgetUntil + `) > writ_now(), false)
+		(i.ended_at IS NOT NULL AND NOT ` + refusedBefore + ` OR i.state IN ('in_doubt', 'awaiting_confirmation') OR coalesce(greatest(` + heldUntil + `, ` + budgetUntil + `) > writ_now(), false)
 			OR (i.due_at > writ_now() + interval '75 seconds'
 				AND NOT EXISTS (SELECT FROM attempts a WHERE a.intent_id = i.id AND a.outcome IS NULL)))
 			AND ` + restoredUntil + ` IS NULL AS rests) found

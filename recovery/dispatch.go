@@ -83,6 +83,16 @@ func (r *round) dispatch(ctx context.Context, due outbox.Due, h hosted) *fault {
 	if err != nil {
 		return &fault{why: asError(err, intent.CodeInvalidRequest), parks: true}
 	}
+	if due.Again {
+		stands, err := r.stands(ctx, due, request)
+		switch {
+		case err != nil:
+			return &fault{why: asError(err, intent.CodeDatabaseUnavailable)}
+		case stands:
+			r.forget(ctx, due)
+			return nil
+		}
+	}
 	in, err := r.input(ctx, due, request)
 	if err != nil {
 		return &fault{why: asError(err, intent.CodeDatabaseUnavailable)}
@@ -93,13 +103,43 @@ func (r *round) dispatch(ctx context.Context, due outbox.Due, h hosted) *fault {
 		case err != nil:
 			return r.refused(ctx, h.queue, err)
 		case accepted.Rejection == nil:
-			return nil
+			return r.decidedAgain(ctx, due, accepted)
 		case accepted.Rejection.Of == in.Request.Mark():
 			r.unstage(ctx, in)
 			return &fault{why: asError(accepted.Rejection.Error(), accepted.Rejection.Code), parks: true}
 		}
 	}
 	return &fault{why: intent.Errorf(intent.CodeNotYetKnown, "another request with the same request key is being rejected; this one is tried again")}
+}
+
+// decidedAgain is nil unless the request asks for a decision on a refused intent, and has joined a
+// workflow that did not make one: then it is tried again.
+func (r *round) decidedAgain(ctx context.Context, due outbox.Due, accepted workflows.Accepted) *fault {
+	switch {
+	case !due.Again:
+		return nil
+	case accepted.State == intent.Refused && accepted.DecidedAgain == 0:
+		return &fault{why: intent.Errorf(intent.CodeNotYetKnown, "the intent was refused, and that is not decided on again yet; this one is tried again")}
+	}
+	r.forget(ctx, due)
+	return nil
+}
+
+// stands reports whether the refusal that the request has found is its answer, as a person's no is.
+func (r *round) stands(ctx context.Context, due outbox.Due, request activities.Request) (bool, error) {
+	row, err := r.store.Load(ctx, due.ID)
+	if err != nil {
+		return false, err
+	}
+	again, err := request.AsksAgain(row)
+	return !again, err
+}
+
+// forget removes a request whose answer is a refusal. If that fails, it is only asked once more.
+func (r *round) forget(ctx context.Context, due outbox.Due) {
+	if err := r.store.Forget(ctx, due); err != nil {
+		r.log.Warn("a request that was decided on again is tried again", "intent_id", due.ID.String(), "error", err)
+	}
 }
 
 // input is what a client would have sent.

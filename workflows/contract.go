@@ -44,12 +44,16 @@ type Result struct {
 	// State is where the intent ended or was parked; empty if the request was rejected.
 	State     intent.State          `json:"state,omitempty"`
 	Rejection *activities.Rejection `json:"rejection,omitempty"`
+	// DecidedAgain is the generation whose refusal was decided on again for the run's request; 0:
+	// none. Whoever joined a run that did not has to ask again.
+	DecidedAgain int `json:"decided_again,omitempty"`
 }
 
-// Accepted is the answer of UpdateAccepted.
+// Accepted is the answer of UpdateAccepted, with the members of Result.
 type Accepted struct {
-	State     intent.State          `json:"state,omitempty"`
-	Rejection *activities.Rejection `json:"rejection,omitempty"`
+	State        intent.State          `json:"state,omitempty"`
+	Rejection    *activities.Rejection `json:"rejection,omitempty"`
+	DecidedAgain int                   `json:"decided_again,omitempty"`
 }
 
 // ID returns the workflow id of an intent.

@@ -35,6 +35,7 @@ import (
 //	invoke: nothing, STEP   no attempt was granted
 //	ACTIVITY: down          it fails as a local activity, until it is scheduled as a normal one
 //	invoke: lost            the activity fails
+//	... again               the refusal of generation 1 is decided on again for the request
 //	... & wake, ... & cancel  while it runs, a signal comes, or somebody cancels the workflow
 //
 // Run with -rewrite to write what the workflow does now.
@@ -114,7 +115,11 @@ func (c *course) environment() *testsuite.TestWorkflowEnvironment {
 			return c.step(ctx, in, "")
 		},
 		activities.NamePersist: func(ctx context.Context, in activities.PersistInput) (activities.Progress, error) {
-			return c.step(ctx, in.Input, " under "+string(in.Decision))
+			said := " under " + string(in.Decision)
+			if in.DecidedAgain > 0 {
+				said += fmt.Sprintf(" in the place of refusal %d", in.DecidedAgain)
+			}
+			return c.step(ctx, in.Input, said)
 		},
 		activities.NameJournal: func(ctx context.Context, in activities.JournalInput) (activities.Progress, error) {
 			said := ""
@@ -234,9 +239,15 @@ func (c *course) invoke(ctx context.Context, in activities.InvokeInput) (activit
 }
 
 // progress makes what an activity answers of the data's words.
-func (c *course) progress(answer string) activities.Progress {
+func (c *course) progress(answer string) (p activities.Progress) {
+	answer, again := strings.CutSuffix(answer, " again")
+	defer func() {
+		if again {
+			p.DecidedAgain = 1
+		}
+	}()
 	kind, detail, _ := strings.Cut(answer, " ")
-	p := activities.Progress{
+	p = activities.Progress{
 		Step:      intent.Step{Kind: intent.StepKind(kind), Reason: "because"},
 		Labels:    activities.Labels{Tool: "payments.capture", Tenant: "acme", RequestKey: "order-4711"},
 		TimeoutMS: 60_000, HeartbeatMS: 2_000,
@@ -281,6 +292,8 @@ func (c *course) told(e *testsuite.TestWorkflowEnvironment) string {
 		lines = append(lines, "failed: "+why)
 	case result.Rejection != nil:
 		lines = append(lines, fmt.Sprintf("rejected: %s", result.Rejection.Code))
+	case result.DecidedAgain > 0:
+		lines = append(lines, fmt.Sprintf("result: %s, refusal %d decided again", result.State, result.DecidedAgain))
 	default:
 		lines = append(lines, "result: "+string(result.State))
 	}

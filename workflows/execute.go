@@ -64,6 +64,8 @@ type execution struct {
 	person    workflow.Context
 	cancelled bool
 	wake      workflow.ReceiveChannel
+	// again is the generation whose refusal was decided on again for this run's request.
+	again int
 	// failures counts the activities in a row that could not begin.
 	failures int
 }
@@ -77,7 +79,7 @@ func (e *execution) listen(ctx workflow.Context) error {
 	err = workflow.SetUpdateHandler(ctx, UpdateAccepted, func(ctx workflow.Context) (Accepted, error) {
 		// A row has a version from its commit on.
 		err := workflow.Await(ctx, func() bool { return e.progress.Version > 0 || e.done() })
-		return Accepted{State: e.progress.State, Rejection: e.progress.Rejection}, err
+		return Accepted{State: e.progress.State, Rejection: e.progress.Rejection, DecidedAgain: e.again}, err
 	})
 	if err != nil {
 		return fmt.Errorf("update handler: %w", err)
@@ -94,7 +96,7 @@ func (e *execution) done() bool {
 func (e *execution) take(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
 	switch p.Step.Kind {
 	case activities.StepPersist:
-		return e.step(ctx, activities.NamePersist, activities.PersistInput{Input: e.in, Decision: p.Decision, Version: p.Version}, "commit the row before the effect")
+		return e.step(ctx, activities.NamePersist, activities.PersistInput{Input: e.in, Decision: p.Decision, Version: p.Version, DecidedAgain: p.DecidedAgain}, "commit the row before the effect")
 	case activities.StepAnswer:
 		return e.answer(ctx, p)
 	case intent.Invoke:
@@ -301,7 +303,7 @@ const stepHeartbeat = 2 * time.Second
 const localFor = 2 * time.Second
 
 func (e *execution) note(p activities.Progress) activities.Progress {
-	e.progress = p
+	e.progress, e.again = p, max(e.again, p.DecidedAgain)
 	return p
 }
 
@@ -344,7 +346,7 @@ func (e *execution) finish(ctx workflow.Context) (Result, error) {
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 		return Result{}, err
 	}
-	return Result{IntentID: e.in.IntentID, State: p.State, Rejection: p.Rejection}, nil
+	return Result{IntentID: e.in.IntentID, State: p.State, Rejection: p.Rejection, DecidedAgain: e.again}, nil
 }
 
 // publish writes the search attributes: only when an intent waits or ends.

@@ -226,7 +226,8 @@ These are the ` + "`code`" + ` of an ` + "`*writ.Error`" + ` and of the document
   could be done twice. The same request key is always safe: it joins the intent, or starts it if there is none.
 - ` + "`applied`" + `: it happened. No error says so: an intent whose effect happened is completed.
 
-**Try again** says whether the same request, unchanged and with the same request key, can succeed later: because an outage ends, or
+**Try again** says whether the same request, unchanged and with the same request key, can succeed later: because an outage ends,
+because what was refused is decided on anew and may be allowed by then, or
 because the intent goes on. After a ` + "`no`" + `, do first what the table says.
 
 **Exit status** is the one of ` + "`writ`" + `; [the command line](cli.md) lists what each status means.
