@@ -84,7 +84,7 @@ func TestARequestThatWasRefusedRunsOnceWhenItComesAgainAndIsAllowed(t *testing.T
 
 	policy.says(t, "")
 	other := w.ask(t, capture, requestKey, "--role", "admin").outcome(t)
-	if other.Error.Code != intent.CodeEffectContextMismatch {
+	if other.Error.Code != intent.CodeContextMismatch {
 		t.Errorf("who asks is another one than who was refused: %+v", other.Error)
 	}
 	again := w.ask(t, capture, requestKey).outcome(t)
