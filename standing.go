@@ -44,8 +44,8 @@ func (c *Client) standing(ctx context.Context, p prepared) (standing, error) {
 }
 
 // foundRow is what the request finds in a row. The error is idempotency_conflict for that of
-// another action, outbox_restored for a refusal of which nobody knows whether it is the last word,
-// and unknown_tool if a new decision would need a worker that nobody knows of.
+// another action, and outbox_restored for a refusal of which nobody knows whether it is the last word.
+// A refusal stands if nobody has published the tool, and could decide anew.
 func (c *Client) foundRow(ctx context.Context, p prepared, row outbox.Row) (standing, error) {
 	at := standing{queue: row.TaskQueue, row: row, found: true}
 	err := p.request.SameAs(row)
@@ -56,6 +56,10 @@ func (c *Client) foundRow(ctx context.Context, p prepared, row outbox.Row) (stan
 		return at, err
 	}
 	spec, err := c.store.Spec(ctx, row.Tool) // where the tool is hosted now
+	if intent.CodeOf(err) == intent.CodeUnknownTool {
+		at.again = false // nobody can decide
+		return at, nil
+	}
 	at.queue = spec.TaskQueue
 	return at, err
 }
