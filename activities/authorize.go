@@ -43,7 +43,7 @@ func (a *Activities) authorize(ctx context.Context, in Input) (Progress, error) 
 		if err := request.SameAs(row); err != nil {
 			return Progress{}, err
 		}
-		again, err := in.asksAgain(*request, row)
+		again, err := in.asksAgain(row)
 		if err != nil {
 			return Progress{}, err
 		}

@@ -47,14 +47,9 @@ func (a *Activities) journal(ctx context.Context, in JournalInput) (Progress, er
 // number derive, and the commitment over it.
 func Renewal(row outbox.Row) outbox.Renewal {
 	generation := row.Generation + 1
-	key := intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, generation)
-	return outbox.Renewal{
-		ID: row.ID, Version: row.Version, Key: key,
-		Commitment: intent.Commitment(intent.Authorized{
-			Fingerprint: row.Fingerprint, SpecDigest: row.SpecDigest, Context: row.EffectContext,
-			Decision: row.Decision, Key: key, Generation: generation,
-		}),
-	}
+	authorized := row.Authorized()
+	authorized.Key, authorized.Generation = intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, generation), generation
+	return outbox.Renewal{ID: row.ID, Version: row.Version, Key: authorized.Key, Commitment: intent.Commitment(authorized)}
 }
 
 // journalAnswer commits a read that was answered before it had a row. An answer that does
