@@ -9,7 +9,7 @@ import (
 	"writ/outbox"
 )
 
-// Statement is who said something that Writ's own gates go by, when and why.
+// Statement is who said something that Writ's own gates go by, or put policies in force, when and why.
 type Statement struct {
 	Principal string `json:"principal"`
 	Note      string `json:"note,omitempty"`

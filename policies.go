@@ -2,7 +2,6 @@ package writ
 
 import (
 	"context"
-	"time"
 
 	"writ/activities"
 	"writ/intent"
@@ -19,21 +18,12 @@ type PolicyChange struct {
 	// Digest is that of the set, as it stands in decisions and receipts.
 	Digest string `json:"digest"`
 	// InForce says that nobody has put another set in force since.
-	InForce   bool   `json:"in_force"`
-	Principal string `json:"principal"`
-	Note      string `json:"note,omitempty"`
-	// AuthenticationSource, Roles and OnBehalfOf are those of the principal.
-	AuthenticationSource string    `json:"authentication_source"`
-	Roles                []string  `json:"roles,omitempty"`
-	OnBehalfOf           []string  `json:"on_behalf_of,omitempty"`
-	ChangedAt            time.Time `json:"changed_at"`
+	InForce bool `json:"in_force"`
+	Statement
 }
 
 func policyChangeOf(c outbox.PolicyChange, inForce bool) PolicyChange {
-	return PolicyChange{
-		Number: c.Number, Digest: c.Digest, InForce: inForce, Principal: c.Principal, Note: c.Note,
-		AuthenticationSource: c.AuthenticationSource, Roles: c.Roles, OnBehalfOf: c.OnBehalfOf, ChangedAt: c.ChangedAt,
-	}
+	return PolicyChange{Number: c.Number, Digest: c.Digest, InForce: inForce, Statement: statementOf(c.Said)}
 }
 
 // PolicySet is the text of a set of policies.

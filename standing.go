@@ -50,7 +50,7 @@ func (c *Client) foundRow(ctx context.Context, p prepared, row outbox.Row) (stan
 	at := standing{queue: row.TaskQueue, row: row, found: true}
 	err := p.request.SameAs(row)
 	if err == nil {
-		at.again, err = p.request.AsksAgain(row)
+		at.again, err = row.DecidesAgain()
 	}
 	if err != nil || !at.again {
 		return at, err

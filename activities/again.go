@@ -12,18 +12,13 @@ import (
 	"writ/tools"
 )
 
-// AsksAgain reports whether the request, which is the one of the refused row, see SameAs, has it
-// decided on again. It is answered with what stands there if it was not refused, or if a person said
-// no. The error has code outbox_restored.
-func (r Request) AsksAgain(row outbox.Row) (bool, error) { return row.DecidesAgain() }
-
-// asksAgain is Request.AsksAgain for an input, which may name the generation that it is about: one
+// asksAgain is Row.DecidesAgain for an input, which may name the generation that it is about: one
 // that was decided on since by the same request, sent by somebody else, is its answer.
-func (in Input) asksAgain(r Request, row outbox.Row) (bool, error) {
+func (in Input) asksAgain(row outbox.Row) (bool, error) {
 	if in.Refused != 0 && in.Refused != row.Generation {
 		return false, nil
 	}
-	return r.AsksAgain(row)
+	return row.DecidesAgain()
 }
 
 // authorizeRefused decides anew on a refused row, under the tool, the gates and the policy of now, and

@@ -238,10 +238,9 @@ func (a *Activities) propose(r Request, traceparent string, d decided, refused *
 
 // commitment binds another decision to what an existing row was asked for.
 func commitment(row outbox.Row, d decided) intent.Digest {
-	return intent.Commitment(intent.Authorized{
-		Fingerprint: row.Fingerprint, SpecDigest: row.SpecDigest, Context: row.EffectContext,
-		Decision: d.recorded, Key: row.IdempotencyKey, Generation: row.Generation,
-	})
+	authorized := row.Authorized()
+	authorized.Decision = d.recorded
+	return intent.Commitment(authorized)
 }
 
 func parseDecision(raw []byte) (decided, error) {

@@ -51,7 +51,7 @@ func inForce(t *testing.T, text string, names ...string) outbox.PoliciesInForce 
 		t.Fatal(err)
 	}
 	found := outbox.PoliciesInForce{Files: files, PolicyChange: outbox.PolicyChange{
-		Number: 1, Digest: set.Digest().String(), Decider: outbox.Decider{Principal: "ada"},
+		Number: 1, Digest: set.Digest().String(), Said: outbox.Said{By: outbox.Decider{Principal: "ada"}},
 	}}
 	for _, name := range names {
 		found.Tools = append(found.Tools, outbox.Spec{Name: name, JSON: []byte(`{"name":"` + name + `","class":"read"}`)})

@@ -25,11 +25,11 @@ func policies(f facts) finding {
 	switch {
 	case refuse != nil:
 		return fail(mend, "those in force, put by %s, do not fit: workers with --stored-policies whose tools they do not fit refuse everything as gate_error: %s",
-			rules.Principal, oneLine(refuse))
+			rules.By.Principal, oneLine(refuse))
 	case unknown != nil:
-		return warn(mend, "those in force, put by %s, speak of what no published tool is or takes: %s", rules.Principal, oneLine(unknown))
+		return warn(mend, "those in force, put by %s, speak of what no published tool is or takes: %s", rules.By.Principal, oneLine(unknown))
 	}
-	return ok("those in force, put by %s, fit %s: %s", rules.Principal, some(len(rules.Tools), "tool"), rules.Digest)
+	return ok("those in force, put by %s, fit %s: %s", rules.By.Principal, some(len(rules.Tools), "tool"), rules.Digest)
 }
 
 // fit returns why some worker refuses everything, or else what is named that is not there.

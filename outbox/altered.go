@@ -15,12 +15,9 @@ func readAsAuthorized(ctx context.Context, tx pgx.Tx, row Row) (body []byte, sam
 	if body, err = payload(ctx, tx, row.ID); err != nil {
 		return nil, false, err
 	}
-	fingerprint := intent.Fingerprint(row.Salt, intent.Action{Tenant: row.Tenant, Principal: row.Principal, Tool: row.Tool, Payload: body})
-	commitment := intent.Commitment(intent.Authorized{
-		Fingerprint: fingerprint, SpecDigest: row.SpecDigest, Context: row.EffectContext,
-		Decision: row.Decision, Key: row.IdempotencyKey, Generation: row.Generation,
-	})
-	return body, commitment == row.Commitment, nil
+	authorized := row.Authorized()
+	authorized.Fingerprint = intent.Fingerprint(row.Salt, intent.Action{Tenant: row.Tenant, Principal: row.Principal, Tool: row.Tool, Payload: body})
+	return body, intent.Commitment(authorized) == row.Commitment, nil
 }
 
 // notAltered is the error of a row that is not what was authorized, with code intent_altered.

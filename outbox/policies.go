@@ -61,21 +61,18 @@ type PolicyChange struct {
 	// Number counts from 1; the highest is in force.
 	Number int
 	Digest string
-	Decider
-	ChangedAt time.Time
+	Said
 }
 
 // PutPolicies saves a set of policies, as SavePolicies does, and puts it in force, in one flushed
 // commit. What is in force already stays as it was put. The change is kept for ever.
 func (s *Store) PutPolicies(ctx context.Context, digest string, files map[string]string, by Decider) (PolicyChange, error) {
-	// One after the other, so that the last to commit has the highest number.
-	const lock = `SELECT pg_advisory_xact_lock('policy_changes'::regclass::oid::bigint)`
 	const put = `
 		INSERT INTO policy_changes (number, digest, principal, roles, on_behalf_of, authentication_source, note, changed_at)
 		VALUES ($1, decode($2, 'hex'), $3, coalesce($4::text[], '{}'), coalesce($5::text[], '{}'), $6, $7, writ_now())`
 	var change PolicyChange
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, lock); err != nil {
+		if err := inTurn(ctx, tx, "policy_changes"); err != nil {
 			return err
 		}
 		list, err := policyChanges(ctx, tx, 1)
@@ -103,27 +100,23 @@ func (s *Store) PutPolicies(ctx context.Context, digest string, files map[string
 	return change, err
 }
 
-// maxPolicyChanges bounds a list of changes.
-const maxPolicyChanges = 1000
-
 // PolicyChanges returns who put which policies in force, newest first, 1,000 at most. The first
 // one is in force.
 func (s *Store) PolicyChanges(ctx context.Context) ([]PolicyChange, error) {
-	list, err := policyChanges(ctx, s.pool, maxPolicyChanges)
+	list, err := policyChanges(ctx, s.pool, maxSaid)
 	return list, DatabaseError(err)
 }
 
 func policyChanges(ctx context.Context, q querier, limit int) ([]PolicyChange, error) {
 	const query = `
-		SELECT number, encode(digest, 'hex'), principal, note, nullif(roles, '{}'), nullif(on_behalf_of, '{}'), authentication_source, changed_at
-		FROM policy_changes ORDER BY number DESC LIMIT $1`
+		SELECT number, encode(digest, 'hex'), ` + saidColumns + ` FROM policy_changes ORDER BY number DESC LIMIT $1`
 	rows, err := q.Query(ctx, query, limit)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (PolicyChange, error) {
 		var c PolicyChange
-		err := row.Scan(&c.Number, &c.Digest, &c.Principal, &c.Note, &c.Roles, &c.OnBehalfOf, &c.AuthenticationSource, &c.ChangedAt)
+		err := row.Scan(append([]any{&c.Number, &c.Digest}, c.columns()...)...)
 		c.ChangedAt = c.ChangedAt.UTC()
 		return c, err
 	})

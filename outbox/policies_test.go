@@ -67,7 +67,7 @@ func TestTheLastPoliciesThatSomebodyPutAreInForceAndTheirHistoryIsKept(t *testin
 	if err != nil || len(list) != 3 || list[0].Number != 3 || list[0].Digest != one || list[1].Digest != two || list[2].Digest != one {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if last := list[0]; last.Principal != "ada" || last.Note != ada.Note || len(last.Roles) != 1 || len(last.OnBehalfOf) != 0 || last.AuthenticationSource != "direct" || !last.ChangedAt.Equal(noon) {
+	if last := list[0]; last.By.Principal != "ada" || last.By.Note != ada.Note || len(last.By.Roles) != 1 || len(last.By.OnBehalfOf) != 0 || last.By.AuthenticationSource != "direct" || !last.ChangedAt.Equal(noon) {
 		t.Errorf("%+v", last)
 	}
 	for _, statement := range []string{`UPDATE policy_changes SET note = ''`, `DELETE FROM policy_changes`, `TRUNCATE policy_changes`} {

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Said is who said what a gate goes by, and when.
+// Said is who said what a gate goes by, or put policies in force, and when.
 type Said struct {
 	By        Decider
 	ChangedAt time.Time

@@ -84,7 +84,7 @@ func (r *round) dispatch(ctx context.Context, due outbox.Due, h hosted) *fault {
 		return &fault{why: asError(err, intent.CodeInvalidRequest), parks: true}
 	}
 	if due.Again {
-		stands, err := r.stands(ctx, due, request)
+		stands, err := r.stands(ctx, due)
 		switch {
 		case err != nil:
 			return &fault{why: asError(err, intent.CodeDatabaseUnavailable)}
@@ -126,12 +126,12 @@ func (r *round) decidedAgain(ctx context.Context, due outbox.Due, accepted workf
 }
 
 // stands reports whether the refusal that the request has found is its answer, as a person's no is.
-func (r *round) stands(ctx context.Context, due outbox.Due, request activities.Request) (bool, error) {
+func (r *round) stands(ctx context.Context, due outbox.Due) (bool, error) {
 	row, err := r.store.Load(ctx, due.ID)
 	if err != nil {
 		return false, err
 	}
-	again, err := request.AsksAgain(row)
+	again, err := row.DecidesAgain()
 	return !again, err
 }
 

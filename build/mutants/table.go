@@ -152,7 +152,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "reuse_the_key_for_the_next_generation",
-		file: "activities/activities.go", old: "intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, generation)", broken: "intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, row.Generation)",
+		file: "activities/journal.go", old: "intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, generation)", broken: "intent.DeriveKey(row.Tenant, row.Tool, row.RequestKey, row.Generation)",
 		dir: "activities", test: "TestAKeyThatTheProviderMayHaveForgottenIsLookedUpAndOnlyThenReplaced",
 	},
 

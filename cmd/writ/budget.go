@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,27 +91,7 @@ func (p *program) setBudget(cmd *cobra.Command, f budgetFlags, by decisionFlags)
 	if err != nil {
 		return err
 	}
-	return p.decideBudget(cmd, by, func(ctx context.Context, c *writ.Client, decider writ.Decider) (writ.Budget, error) {
-		return c.SetBudget(ctx, r, decider)
-	})
-}
-
-// decideBudget changes a budget and shows it.
-func (p *program) decideBudget(cmd *cobra.Command, by decisionFlags, change func(context.Context, *writ.Client, writ.Decider) (writ.Budget, error)) error {
-	decider, err := by.decider(cmd)
-	if err != nil {
-		return err
-	}
-	client, err := p.dial(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	b, err := change(cmd.Context(), client, decider)
-	if err != nil {
-		return err
-	}
-	return p.print(b, func(w io.Writer) { writeBudgets(w, []writ.Budget{b}) })
+	return said(cmd, p, by, (*writ.Client).SetBudget, r, writeBudgets)
 }
 
 func newBudgetListCommand(p *program) *cobra.Command {
@@ -188,9 +166,7 @@ func newBudgetRemoveCommand(p *program) *cobra.Command {
 		Example: `  writ budget remove 5b0c9a53-6d0c-4f0e-8a51-0c1f4a9fd0a7 --note "the audit is over"`,
 		Args:    one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.decideBudget(cmd, by, func(ctx context.Context, c *writ.Client, decider writ.Decider) (writ.Budget, error) {
-				return c.RemoveBudget(ctx, args[0], decider)
-			})
+			return said(cmd, p, by, (*writ.Client).RemoveBudget, args[0], writeBudgets)
 		},
 	}
 	by.register(cmd, "who removes the budget")
@@ -202,21 +178,16 @@ func writeBudgets(w io.Writer, list []writ.Budget) {
 		fmt.Fprintln(w, "no budgets")
 		return
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TENANT\tREQUESTER\tTOOL\tALLOWED\tPER\tOVER\tUSED\tLEFT\tWAITING\tBEGINS ANEW\tCHANGED\tBUDGET")
+	rows := [][]string{{"TENANT", "REQUESTER", "TOOL", "ALLOWED", "PER", "OVER", "USED", "LEFT", "WAITING", "BEGINS ANEW", "CHANGED", "BUDGET"}}
 	for _, b := range list {
 		per := "-"
 		if b.WindowMS > 0 {
 			per = (time.Duration(b.WindowMS) * time.Millisecond).String()
 		}
-		cells := []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, string(b.Over), b.Used, orDash(b.Left), strconv.Itoa(b.Waiting), orDash(moment(b.EndsAt)),
-			decisionText(b.Principal, b.Note, b.ChangedAt), b.ID}
-		for i, cell := range cells {
-			cells[i] = printable(cell)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, string(b.Over), b.Used, orDash(b.Left),
+			strconv.Itoa(b.Waiting), orDash(moment(b.EndsAt)), decisionText(b.Principal, b.Note, b.ChangedAt), b.ID})
 	}
-	_ = table.Flush() // into memory
+	writeTable(w, rows)
 }
 
 // allowedText says what is allowed, of what.

@@ -50,7 +50,7 @@ set. Who said so, when and why is kept.`
 	return cmd
 }
 
-// said records what somebody says and shows it.
+// said records what somebody says, or sets, and shows it.
 func said[On, Said any](cmd *cobra.Command, p *program, by decisionFlags,
 	record func(*writ.Client, context.Context, On, writ.Decider) (Said, error), on On, write func(io.Writer, []Said),
 ) error {
