@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -35,8 +34,7 @@ func (p Proposal) Over(refused Row) Proposal {
 func (p Proposal) Generation() int { return p.Refused + 1 }
 
 // decideAgain puts a proposal in the place of the refusal that it was made over. It writes nothing
-// unless that generation is refused still. If the database has lost commits since the refusal,
-// what is let go on may have been let go on, and sent, in them: it gets an attempt that is presumed.
+// unless that generation is refused still.
 func decideAgain(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (written bool, err error) {
 	row, err := lockRow(ctx, tx, p.ID())
 	if err != nil || row.Generation != p.Refused || !intent.DecidesAgain(row.Record()) {
@@ -54,35 +52,5 @@ func decideAgain(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State)
 	}
 	_, err = tx.Exec(ctx, statement, row.ID[:], string(state), string(p.Rules.Class), p.TaskQueue, p.Decision, p.SpecDigest[:], p.Commitment[:], rules,
 		idOrNull(p.SuspectedDuplicateOf), p.waits(state), max(p.Approvers, 1), state.Ended(), progressGrace)
-	if err != nil || state.Ended() {
-		return err == nil, err
-	}
-	return true, presumeLostDecision(ctx, tx, row)
-}
-
-// presumeLostDecision marks a row, which was refused as it is given, as possibly sent in what the
-// database has lost since.
-func presumeLostDecision(ctx context.Context, tx pgx.Tx, refused Row) error {
-	row, err := load(ctx, tx, refused.ID)
-	if err != nil || !row.Rules.Class.LeavesDoubt() {
-		return err
-	}
-	lost, err := lostSince(ctx, tx, row, refused.EndedAt)
-	if err == nil && !lost.IsZero() {
-		_, err = presume(ctx, tx, row, lost)
-	}
-	return err
-}
-
-// lostSince is when the database last lost commits after the given time, as far as it is known;
-// zero: it did not.
-func lostSince(ctx context.Context, tx pgx.Tx, row Row, since time.Time) (time.Time, error) {
-	if row.restored() {
-		return row.ReadAt, nil
-	}
-	// The first history is the one that the outbox was made in.
-	const query = `SELECT max(decided_at) FROM timelines WHERE number > 1 AND lost AND decided_at > $1`
-	var decided *time.Time
-	err := tx.QueryRow(ctx, query, since).Scan(&decided)
-	return value(decided).UTC(), err
+	return err == nil, err
 }

@@ -204,19 +204,23 @@ func TestARefusalFromBeforeARestoreIsDecidedAgainAsPossiblySent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rules       intent.Rules
 		nothingLost bool
-		// refusedAfter says that it was refused after the restore.
-		refusedAfter bool
-		want         intent.StepKind
+		// before and after say whether it was refused before the restore, and after it.
+		before, after bool
+		want          intent.StepKind
 	}{
-		"keyed, within the window":  {keyed(), lost, false, intent.Invoke},
-		"looked up":                 {reconcilable(), lost, false, intent.Reconcile},
-		"opaque":                    {opaque(), lost, false, intent.Park},
-		"a read":                    {ofClass(intent.Read), lost, false, intent.Invoke},
-		"opaque, nothing lost":      {opaque(), nothing, false, intent.Invoke},
-		"opaque, refused since":     {opaque(), lost, true, intent.Invoke},
-		"keyed, refused since":      {keyed(), lost, true, intent.Invoke},
-		"looked up, nothing lost":   {reconcilable(), nothing, false, intent.Invoke},
-		"transactional, it is here": {ofClass(intent.Transactional), lost, false, intent.Invoke},
+		"keyed, within the window":        {keyed(), lost, true, false, intent.Invoke},
+		"looked up":                       {reconcilable(), lost, true, false, intent.Reconcile},
+		"opaque":                          {opaque(), lost, true, false, intent.Park},
+		"a read":                          {ofClass(intent.Read), lost, true, false, intent.Invoke},
+		"opaque, nothing lost":            {opaque(), nothing, true, false, intent.Invoke},
+		"opaque, refused since":           {opaque(), lost, false, true, intent.Invoke},
+		"keyed, refused since":            {keyed(), lost, false, true, intent.Invoke},
+		"looked up, its row may be lost":  {reconcilable(), lost, false, true, intent.Reconcile},
+		"opaque, refused once more since": {opaque(), lost, true, true, intent.Park},
+		"keyed, refused once more since":  {keyed(), lost, true, true, intent.Invoke},
+		"looked up, refused once more":    {reconcilable(), lost, true, true, intent.Reconcile},
+		"looked up, nothing lost":         {reconcilable(), nothing, true, true, intent.Invoke},
+		"transactional, it is here":       {ofClass(intent.Transactional), lost, true, false, intent.Invoke},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,12 +228,12 @@ func TestARefusalFromBeforeARestoreIsDecidedAgainAsPossiblySent(t *testing.T) {
 			b.setClock(t, noon)
 			p := propose("order-4711", tc.rules)
 			var row outbox.Row
-			if !tc.refusedAfter {
+			if tc.before {
 				row = b.refuses(t, p)
 			}
 			b.setClock(t, noon.Add(time.Hour))
 			b.loseCommits(t)
-			if !tc.refusedAfter {
+			if tc.before {
 				now := b.load(t, row.ID)
 				may, err := now.DecidesAgain()
 				if doubt := tc.rules.Class.LeavesDoubt(); doubt != (intent.CodeOf(err) == intent.CodeOutboxRestored) || may == doubt {
@@ -238,17 +242,18 @@ func TestARefusalFromBeforeARestoreIsDecidedAgainAsPossiblySent(t *testing.T) {
 			}
 			b.afterRestore(t, outbox.Restore{NothingLost: tc.nothingLost})
 			b.setClock(t, noon.Add(2*time.Hour))
-			if tc.refusedAfter {
-				if tc.rules.Class == intent.Reconcilable {
-					t.Fatal("it would be looked up in any case")
+			if tc.after {
+				no := p
+				if tc.before {
+					no = over(p, row)
 				}
-				row = b.refuses(t, p)
+				row = b.refuses(t, no)
 			}
 			again := b.insert(t, over(p, row))
 			if again.Next().Kind != tc.want || again.IdempotencyKey != row.IdempotencyKey {
 				t.Fatalf("%s, next %+v, want %s", again.State, again.Next(), tc.want)
 			}
-			presumed := !tc.nothingLost && !tc.refusedAfter && tc.rules.Class.LeavesDoubt()
+			presumed := !tc.nothingLost && tc.rules.Class.LeavesDoubt() && (tc.before || tc.rules.Class == intent.Reconcilable)
 			if presumed != (len(again.Attempts) == 1) {
 				t.Errorf("%+v", again.Attempts)
 			}

@@ -48,10 +48,8 @@ func (s *Store) Insert(ctx context.Context, p Proposal) (Row, error) {
 		if row, err = loadInserted(ctx, tx, p); err != nil || !created {
 			return err
 		}
-		if p.Refused == 0 {
-			if row, err = presumeLostRow(ctx, tx, row); err != nil {
-				return err
-			}
+		if row, err = presumeLost(ctx, tx, row); err != nil {
+			return err
 		}
 		waits, err := p.admission().admit(ctx, tx)
 		if waits {
