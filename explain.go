@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"writ/intent"
@@ -35,22 +36,36 @@ func FactsOf(r Request, tool Tool, now time.Time) (policy.Facts, error) {
 	}, nil
 }
 
-// ExplainPolicies says how the policies, texts under the names of their files, would decide on what
-// FactsOf returned of the tool. The error has code invalid_policy if they do not fit the tool.
-func ExplainPolicies(ctx context.Context, files map[string]string, tool Tool, f policy.Facts) (cedar.Explanation, error) {
+// ActOf is what policies are asked about a decision of by on an intent whose facts FactsOf returned.
+// It does no I/O. The error has the codes of a decision that is refused for who makes it, or
+// invalid_request if people decide by no such action.
+func ActOf(action policy.Action, by Decider, f policy.Facts) (policy.Act, error) {
+	if !slices.Contains(policy.DecidingActions(), action) {
+		return policy.Act{}, intent.Errorf(intent.CodeInvalidRequest, "nobody decides by the action %.64q; say one of %v", action, policy.DecidingActions())
+	}
+	if err := by.check(); err != nil {
+		return policy.Act{}, err
+	}
+	return policy.Act{Action: action, By: by.recorded().Identity(), On: f}, nil
+}
+
+// ExplainPolicies says how the policies, texts under the names of their files, would rule a request
+// for the tool, policy.Asking of what FactsOf returned, or what ActOf did. The error has code
+// invalid_policy if they do not fit the tool.
+func ExplainPolicies(ctx context.Context, files map[string]string, tool Tool, a policy.Act) (cedar.Explanation, error) {
 	set, err := cedar.FromFiles(files)
 	if err != nil {
 		return cedar.Explanation{}, err
 	}
-	return explain(ctx, set, tool, f)
+	return explain(ctx, set, tool, a)
 }
 
-func explain(ctx context.Context, set *cedar.Set, tool Tool, f policy.Facts) (cedar.Explanation, error) {
+func explain(ctx context.Context, set *cedar.Set, tool Tool, a policy.Act) (cedar.Explanation, error) {
 	bound, err := set.ForSome(Hosted([]Tool{tool}))
 	if err != nil {
 		return cedar.Explanation{}, err
 	}
-	return bound.Explain(ctx, f), nil
+	return bound.Explain(ctx, a), nil
 }
 
 // IntentExplanation is how the decision on an intent came about, and whether it would be another now.
@@ -98,7 +113,7 @@ func (c *Client) ExplainIntent(ctx context.Context, id intent.ID, files map[stri
 	f.Now = now
 	switch {
 	case files != nil:
-		other, err := ExplainPolicies(ctx, files, tool, f)
+		other, err := ExplainPolicies(ctx, files, tool, policy.Asking(f))
 		if err != nil {
 			return e, err
 		}
@@ -146,7 +161,7 @@ func (c *Client) explainStored(ctx context.Context, digest string, tool Tool, f 
 	set, err := readPolicies(ctx, c.store, digest)
 	if err == nil {
 		var e cedar.Explanation
-		if e, err = explain(ctx, set, tool, f); err == nil {
+		if e, err = explain(ctx, set, tool, policy.Asking(f)); err == nil {
 			return &e, nil
 		}
 	}

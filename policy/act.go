@@ -47,15 +47,18 @@ func ActionOf(kind intent.DecisionKind) Action {
 	panic("policy: no action for the decision " + string(kind))
 }
 
-// Act is a person's decision about an intent, as far as it matters to who may make it.
+// Act is a request, or a person's decision about an intent, as far as it matters to who may make it.
 type Act struct {
 	Action Action
-	// By is who decides: principal, roles, for whom, and who vouches for that.
+	// By is who acts: principal, roles, for whom, and who vouches for that.
 	By intent.EffectContext
 	// On are the facts of the intent. Their context is that of its requester, and Now is when it
 	// is, or was, decided.
 	On Facts
 }
+
+// Asking is the request with these facts, as its requester's act.
+func Asking(f Facts) Act { return Act{Action: ActionExecute, By: f.Context, On: f} }
 
 // Deciders is a [Policy] that also rules who may decide about intents.
 type Deciders interface {

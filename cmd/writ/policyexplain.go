@@ -26,17 +26,23 @@ type explainFlags struct {
 	risk                     float64
 	from                     toolsFlag
 	identityFlags
+	action    string
+	requester policyIdentity
 }
 
 func newPolicyExplainCommand(p *program) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain [TOOL]",
-		Short: "Say which policies decide about a request, or decided about an intent, and why",
+		Short: "Say which policies rule a request or a decision, or decided about an intent, and why",
 		Long: `Says how policies decide about a request that nobody makes, with the flags of writ execute: which
 apply, which fail and how, and which do not apply and what of them does not hold. It asks the
 policies in force in PostgreSQL, or with --policies those of a folder; with --policies and --tools
 it needs no database. It asks policies alone: no gate, no budget and no duplicate guard.
+
+With --action tool.confirm, or another action by which people decide, it says in the same way
+whether --principal may decide so about what --requester asked for. Only policies are asked: that
+who asked may not confirm holds without them.
 
 With --intent it explains the decision on an intent by the policies that it names, and says whether
 those in force, or those of --policies, would decide otherwise now.
@@ -44,12 +50,15 @@ those in force, or those of --policies, would decide otherwise now.
 Of payloads it shows what policies read, and nothing that the tool's input schema calls writeOnly.`,
 		Example: `  writ policy explain payments.refund --payload @refund.json --principal ada --role support
   writ policy explain payments.refund --payload @refund.json --policies examples/policies/refunds
+  writ policy explain payments.refund --action tool.confirm --principal grace --role finance \
+    --requester ada --requester-role support --payload @refund.json
   writ policy explain --intent 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("intent") {
 				return one("TOOL")(cmd, args)
 			}
-			for _, flag := range []string{"payload", "tenant", "principal", "role", "on-behalf-of", "service", "risk", "now", "tools"} {
+			for _, flag := range []string{"payload", "tenant", "principal", "role", "on-behalf-of", "service", "risk", "now", "tools",
+				"action", "requester", "requester-role", "requester-on-behalf-of"} {
 				if cmd.Flags().Changed(flag) || len(args) > 0 {
 					return fmt.Errorf("--intent says which request is meant; beside it there is only --policies")
 				}
@@ -74,7 +83,7 @@ Of payloads it shows what policies read, and nothing that the tool's input schem
 			if f.intent != "" {
 				return p.explainIntent(cmd.Context(), f.intent, files)
 			}
-			return p.explainRequest(cmd.Context(), args[0], f, files)
+			return p.explainQuestion(cmd.Context(), args[0], f, files)
 		},
 	}
 	flags := cmd.Flags()
@@ -82,8 +91,12 @@ Of payloads it shows what policies read, and nothing that the tool's input schem
 	flags.StringVar(&f.policies, "policies", "", "`folder` of Cedar policies (default: those in force in PostgreSQL)")
 	flags.StringVar(&f.payload, "payload", "{}", "`JSON` object, @FILE, or - for standard input")
 	flags.StringVar(&f.tenant, "tenant", writ.DefaultTenant, "`tenant` whose action it would be")
-	f.registerPrincipal(cmd, "who would ask")
-	f.registerStanding(cmd, "who would ask")
+	f.registerPrincipal(cmd, "who would ask, or decide")
+	f.registerStanding(cmd, "who would ask, or decide")
+	flags.StringVar(&f.action, "action", string(policy.ActionExecute), "what that one would do: an `action` of policies")
+	flags.StringVar(&f.requester.Principal, "requester", "", "`name` of who asked for what is decided about; only with --action")
+	flags.StringArrayVar(&f.requester.Roles, "requester-role", nil, "`role` in which it was asked; may be repeated")
+	flags.StringArrayVar(&f.requester.OnBehalfOf, "requester-on-behalf-of", nil, "`principal` for whom it was asked, the nearest first; may be repeated")
 	flags.StringVar(&f.service, "service", serviceName, "`name` of the service that would ask")
 	flags.Float64Var(&f.risk, "risk", 0, "what is at risk, a `number` from 0 to 1, where that is more than the tool states")
 	flags.StringVar(&f.now, "now", "", "the `time` that policies see, in RFC 3339 (default: this machine's)")
@@ -91,29 +104,41 @@ Of payloads it shows what policies read, and nothing that the tool's input schem
 	return cmd
 }
 
-func (p *program) explainRequest(ctx context.Context, name string, f explainFlags, files map[string]string) error {
-	now := time.Now()
-	if f.now != "" {
-		var err error
-		if now, err = time.Parse(time.RFC3339, f.now); err != nil {
-			return usage("--now is not a time in RFC 3339: %w", err)
-		}
+// question is what the flags ask, without its payload.
+func (f explainFlags) question(tool string) (policyQuestion, error) {
+	q := policyQuestion{
+		Action: policy.Action(f.action), Tool: tool, Tenant: f.tenant, Service: f.service, Risk: f.risk, Now: time.Now(),
+		policyIdentity: policyIdentity{Principal: f.principal, Roles: f.roles, OnBehalfOf: f.onBehalfOf},
 	}
-	payload, err := payloadOnly(intent.MaxPayload).read(ctx, f.payload, p.stdin)
+	if f.requester.Principal != "" || len(f.requester.Roles)+len(f.requester.OnBehalfOf) > 0 {
+		q.Requester = &f.requester
+	}
+	if wrong := q.check(); wrong != "" {
+		return q, usage("%s", wrong)
+	}
+	if f.now == "" {
+		return q, nil
+	}
+	var err error
+	if q.Now, err = time.Parse(time.RFC3339, f.now); err != nil {
+		return q, usage("--now is not a time in RFC 3339: %w", err)
+	}
+	return q, nil
+}
+
+func (p *program) explainQuestion(ctx context.Context, name string, f explainFlags, files map[string]string) error {
+	q, err := f.question(name)
 	if err != nil {
+		return err
+	}
+	if q.Payload, err = payloadOnly(intent.MaxPayload).read(ctx, f.payload, p.stdin); err != nil {
 		return err
 	}
 	list, err := f.from.read(ctx, p)
 	if err != nil {
 		return err
 	}
-	tool, err := policyTool(list, name)
-	if err != nil {
-		return err
-	}
-	facts, err := writ.FactsOf(writ.Request{
-		Payload: payload, Tenant: f.tenant, Principal: f.principal, Roles: f.roles, OnBehalfOf: f.onBehalfOf, Service: f.service, Risk: f.risk,
-	}, tool, now)
+	tool, act, err := q.act(list)
 	if err != nil {
 		return err
 	}
@@ -122,7 +147,7 @@ func (p *program) explainRequest(ctx context.Context, name string, f explainFlag
 			return err
 		}
 	}
-	e, err := writ.ExplainPolicies(ctx, files, tool, facts)
+	e, err := writ.ExplainPolicies(ctx, files, tool, act)
 	if err != nil {
 		return err
 	}
@@ -196,7 +221,7 @@ func verdictText(allow bool, approvers int) string {
 
 func explainedReason(e cedar.Explanation) string {
 	if e.Error != "" {
-		return "gate_error: " + strings.ReplaceAll(e.Error, "\n", "; ")
+		return "no answer, which denies: " + strings.ReplaceAll(e.Error, "\n", "; ")
 	}
 	return e.Reason
 }

@@ -9,30 +9,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"writ"
 	"writ/intent"
-	"writ/policy"
+	"writ/policy/cedar"
 )
 
-// policyCase is a request and what policies are expected to say about it.
+// policyCase is a question and what policies are expected to say to it.
 type policyCase struct {
-	Name       string         `json:"name"`
-	Tool       string         `json:"tool"`
-	Payload    jsontext.Value `json:"payload"`
-	Principal  string         `json:"principal"`
-	Roles      []string       `json:"roles"`
-	OnBehalfOf []string       `json:"on_behalf_of"`
-	Tenant     string         `json:"tenant"`
-	Service    string         `json:"service"`
-	Risk       float64        `json:"risk"`
-	// Now is what policies see as context.now; absent: they see none.
-	Now    time.Time    `json:"now"`
+	Name string `json:"name"`
+	policyQuestion
 	Expect expectedCase `json:"expect"`
 	// Approvers is how many people have to confirm; absent: 1. Only of confirm.
 	Approvers int `json:"approvers"`
@@ -43,7 +32,7 @@ type policyCase struct {
 // expectedCase is what is expected of the policies.
 type expectedCase string
 
-// What policies can say: error is a gate_error.
+// What policies can say: error is no answer, because a policy fails.
 const (
 	expectAllow   expectedCase = "allow"
 	expectConfirm expectedCase = "confirm"
@@ -81,9 +70,13 @@ func newPolicyTestCommand(p *program) *cobra.Command {
 		Long: `Checks the policies of the folder as writ policy check does, and runs the cases in its files whose
 names end in ` + testFiles + `. Each file is a list of cases, objects with these members:
 
-  name, tool, principal, expect   required; expect is allow, deny, confirm, or error for gate_error
+  name, tool, principal, expect   required; expect is allow, deny, confirm, or error if one fails
   payload                         a JSON object, {} if it is absent; the tool has to take it
-  roles, on_behalf_of             as what and for whom the principal asks
+  roles, on_behalf_of             as what and for whom the principal acts
+  action                          tool.execute, to ask, if it is absent; or one of those by which
+                                  people decide, as tool.confirm: then the principal decides
+  requester                       of such an action, required: who asked, an object with principal,
+                                  roles and on_behalf_of
   tenant, service, risk, now      tenant is default, the others 0 or absent; now is RFC 3339
   approvers                       of confirm: how many people, 1 if it is absent
   policies                        the ids of those that decide; not looked at if it is absent
@@ -124,7 +117,7 @@ func (p *program) testPolicies(ctx context.Context, folder string, from toolsFla
 	}
 	report := testReport{PolicyDigest: set.Digest().String(), Cases: []caseResult{}}
 	for _, c := range cases {
-		result, err := c.run(ctx, bound, list)
+		result, err := c.run(ctx, bound.(*cedar.Set), list)
 		if err != nil {
 			return err
 		}
@@ -173,7 +166,7 @@ func readCases(folder string) (all []placedCase, err error) {
 		}
 		for _, c := range list {
 			of := placedCase{c, path}
-			if err := of.check(all); err != nil {
+			if err := of.checkBeside(all); err != nil {
 				return err
 			}
 			all = append(all, of)
@@ -186,8 +179,8 @@ func readCases(folder string) (all []placedCase, err error) {
 	return all, err
 }
 
-// check refuses a case that says less than it seems to.
-func (c placedCase) check(earlier []placedCase) error {
+// checkBeside refuses a case that says less than it seems to.
+func (c placedCase) checkBeside(earlier []placedCase) error {
 	wrong := ""
 	switch {
 	case c.Name == "":
@@ -196,6 +189,10 @@ func (c placedCase) check(earlier []placedCase) error {
 		wrong = fmt.Sprintf("two cases have the name %q", c.Name)
 	case c.Expect != expectAllow && c.Expect != expectConfirm && c.Expect != expectDeny && c.Expect != expectError:
 		wrong = fmt.Sprintf("%s: expect is allow, confirm, deny or error, and not %q", c.Name, c.Expect)
+	case c.Expect == expectConfirm && !c.isRequest():
+		wrong = c.Name + ": confirm is expected of requests alone"
+	case c.check() != "":
+		wrong = c.Name + ": " + c.check()
 	case c.Approvers < 0 || c.Approvers > 0 && c.Expect != expectConfirm:
 		wrong = c.Name + ": approvers is a number from 1, and only of confirm"
 	case c.Policies != nil && c.Expect == expectError:
@@ -206,14 +203,14 @@ func (c placedCase) check(earlier []placedCase) error {
 	return usage("%s: %s", c.file, wrong)
 }
 
-// run asks the policies. The error says that the case is no request.
-func (c placedCase) run(ctx context.Context, set policy.Policy, list []writ.Tool) (caseResult, error) {
+// run asks the policies. The error says that nobody could ask or decide so.
+func (c placedCase) run(ctx context.Context, set *cedar.Set, list []writ.Tool) (caseResult, error) {
 	r := caseResult{File: c.file, Name: c.Name, Expected: string(c.Expect)}
-	f, err := c.facts(list)
+	_, act, err := c.act(list)
 	if err != nil {
 		return r, placed(c.file+": "+c.Name, err)
 	}
-	verdict, err := set.Evaluate(ctx, f)
+	verdict, err := set.Answer(ctx, act)
 	r.Reason = verdict.Reason
 	switch {
 	case err != nil:
@@ -234,16 +231,6 @@ func (c placedCase) run(ctx context.Context, set policy.Policy, list []writ.Tool
 	}
 	r.OK = r.Got == r.Expected
 	return r, nil
-}
-
-func (c placedCase) facts(list []writ.Tool) (policy.Facts, error) {
-	tool, err := policyTool(list, c.Tool)
-	if err != nil {
-		return policy.Facts{}, err
-	}
-	return writ.FactsOf(writ.Request{
-		Payload: c.Payload, Tenant: c.Tenant, Principal: c.Principal, Roles: c.Roles, OnBehalfOf: c.OnBehalfOf, Service: c.Service, Risk: c.Risk,
-	}, tool, c.Now)
 }
 
 // listText names the members of a list.

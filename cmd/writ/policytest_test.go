@@ -118,7 +118,19 @@ func TestACaseThatSaysLessThanItSeemsToIsRefused(t *testing.T) {
 		"approvers":         {`[{"name":"a","tool":"echo","principal":"ada","expect":"allow","approvers":1}]`, "usage", "only of confirm"},
 		"an unknown tool":   {`[{"name":"a","tool":"ecko","principal":"ada","expect":"deny"}]`, "unknown_tool", "ecko"},
 		"nobody":            {`[{"name":"a","tool":"echo","expect":"deny"}]`, "unauthenticated", "principal"},
-		"a wrong payload":   {`[{"name":"a","tool":"payments.refund","principal":"ada","payload":{"amount":"1"},"expect":"deny"}]`, "input_schema_violation", "payment_id"},
+		"no requester":      {`[{"name":"a","action":"tool.confirm","tool":"echo","principal":"ada","expect":"allow"}]`, "usage", "the requester is missing"},
+		"a requester of a request": {`[{"name":"a","tool":"echo","principal":"ada","requester":{"principal":"bob"},"expect":"allow"}]`, "usage",
+			"who asks is the principal"},
+		"a nameless requester": {`[{"name":"a","action":"tool.deny","tool":"echo","principal":"ada","requester":{},"expect":"deny"}]`, "unauthenticated", "principal"},
+		"a nameless decider":   {`[{"name":"a","action":"tool.deny","tool":"echo","requester":{"principal":"ada"},"expect":"deny"}]`, "unauthenticated", "who decides"},
+		"one of Writ's own": {`[{"name":"a","action":"tool.deny","tool":"echo","principal":"writ:temporal","requester":{"principal":"ada"},"expect":"deny"}]`,
+			"system_principal", "writ:"},
+		"a misspelt requester": {`[{"name":"a","action":"tool.deny","tool":"echo","principal":"ada","requester":{"role":"x"},"expect":"deny"}]`, "usage", "role"},
+		"a misspelt action": {`[{"name":"a","action":"tool.confrim","tool":"echo","principal":"ada","requester":{"principal":"bob"},"expect":"deny"}]`,
+			"invalid_request", "tool.confirm"},
+		"a decision that waits": {`[{"name":"a","action":"tool.confirm","tool":"echo","principal":"ada","requester":{"principal":"bob"},"expect":"confirm"}]`,
+			"usage", "of requests alone"},
+		"a wrong payload": {`[{"name":"a","tool":"payments.refund","principal":"ada","payload":{"amount":"1"},"expect":"deny"}]`, "input_schema_violation", "payment_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,6 +141,67 @@ func TestACaseThatSaysLessThanItSeemsToIsRefused(t *testing.T) {
 				t.Errorf("status %d, %+v", r.status, f.Error)
 			}
 		})
+	}
+}
+
+func TestACaseOfADecisionAsksWhetherThePrincipalMayDecideWhatTheRequesterAskedFor(t *testing.T) {
+	t.Parallel()
+	folder := policyFolder(t, map[string]string{
+		"a.cedar": everybodyRefunds + `
+			@id("finance") permit(principal in Role::"finance", action == Action::"tool.confirm", resource == Tool::"payments.refund");
+			@id("same-team") forbid(principal, action == Action::"tool.confirm", resource == Tool::"payments.refund")
+			when { principal.roles.containsAny(context.requester.roles) || context.requester.onBehalfOf.contains(principal) };
+			@id("night") forbid(principal, action == Action::"tool.cancel", resource == Tool::"payments.refund") when { context.now < datetime("2026-01-01") };`,
+		"a.tests.json": strings.ReplaceAll(`[
+			{"name": "finance", ASKED, "principal": "grace", "roles": ["finance"], "requester": {"principal": "ada", "roles": ["support"]}, "action": "tool.confirm", "expect": "allow", "policies": ["finance"]},
+			{"name": "support", ASKED, "principal": "bob", "roles": ["support"], "requester": {"principal": "ada"}, "action": "tool.confirm", "expect": "allow"},
+			{"name": "a team", ASKED, "principal": "grace", "roles": ["finance"], "requester": {"principal": "ada", "roles": ["finance"]}, "action": "tool.confirm", "expect": "deny", "policies": ["same-team"]},
+			{"name": "for her", ASKED, "principal": "grace", "roles": ["finance"], "requester": {"principal": "x", "on_behalf_of": ["grace"]}, "action": "tool.confirm", "expect": "deny", "policies": ["same-team"]},
+			{"name": "open", ASKED, "principal": "bob", "requester": {"principal": "ada"}, "action": "tool.deny", "expect": "deny"},
+			{"name": "timeless", ASKED, "principal": "bob", "requester": {"principal": "ada"}, "action": "tool.cancel", "expect": "error"},
+			{"name": "asks", ASKED, "principal": "grace", "action": "tool.execute", "expect": "allow", "policies": ["a.cedar:1"]}
+		]`, "ASKED", `"tool": "payments.refund", "payload": {"payment_id":"p","amount":"1"}`),
+	})
+	r := command(t, "policy", "test", folder, "--tools", exampleTools)
+	for _, want := range []string{
+		"a.tests.json: support: expected allow, got deny (no policy permits it)",
+		"a.tests.json: open: expected deny, got allow (no policy names tool.deny)",
+		"5 cases passed",
+	} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("it does not say %q:\n%s", want, r.stdout)
+		}
+	}
+	if r.status != 2 || !strings.Contains(r.stderr, "policy_test_failed: 2 of 7 cases failed") {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+}
+
+func TestADecisionIsExplainedWithoutBeingMade(t *testing.T) {
+	t.Parallel()
+	of := []string{"policy", "explain", "payments.refund", "--policies", examplePolicies, "--tools", exampleTools, "--database-url", nowhere,
+		"--payload", `{"payment_id":"pay_1","amount":"100.01"}`}
+	asks := append(of, "--requester", "ada", "--requester-role", "support", "--requester-on-behalf-of", "carol")
+	for role, says := range map[string][]string{
+		"finance": {"verdict                 allowed\n", "permitted by finance-confirms", "permit finance-confirms applies"},
+		"support": {"verdict                 denied\n", "no policy permits it", `finance-confirms does not apply: its head does not fit: principal in Role::"finance"`},
+	} {
+		r := command(t, append(asks, "--action", "tool.confirm", "--principal", "grace", "--role", role)...)
+		for _, want := range append(says, `Action::"tool.confirm"`, `Principal::"grace"`, `"onBehalfOf":[Principal::"carol"], "principal":Principal::"ada", "roles":["support"]`) {
+			if r.status != 0 || !strings.Contains(r.stdout, want) {
+				t.Errorf("%s: status %d; it does not say %q:\n%s%s", role, r.status, want, r.stdout, r.stderr)
+			}
+		}
+	}
+	for says, args := range map[string][]string{
+		"the requester is missing":  append(of, "--action", "tool.confirm"),
+		"who asks is the principal": asks,
+		"say one of":                append(asks, "--action", "tool.confrim"),
+		"beside it there is only":   {"policy", "explain", "--intent", "0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204", "--action", "tool.deny"},
+	} {
+		if r := command(t, args...); r.status != 2 || !strings.Contains(r.stderr, says) {
+			t.Errorf("%q: status %d, %s", args, r.status, r.stderr)
+		}
 	}
 }
 

@@ -27,13 +27,11 @@ func (s *Set) MayDecide(_ context.Context, a policy.Act) (policy.Verdict, error)
 	if !s.Governs(a.Action) {
 		return policy.Verdict{Allow: true, Reason: "no policy names " + string(a.Action), Digest: s.digest.String()}, nil
 	}
-	tool, facts, err := s.contextOf(a.On, a.By)
+	q, err := s.questionOf(a)
 	if err != nil {
 		return policy.Verdict{}, err
 	}
-	facts["requester"] = requesterOf(a)
-	request, entities := requestOf(a.Action, a.By, tool, facts)
-	allow, why := cedar.Authorize(s.deciding, entities, request)
+	allow, why := cedar.Authorize(s.deciding, q.entities, q.request)
 	if err := failure(why.Errors); err != nil {
 		return policy.Verdict{}, err
 	}
@@ -88,6 +86,8 @@ func (r *rule) readActions() (wrong Faults) {
 }
 
 // decides reports whether the policy rules who may decide. A forbid whose head names no action
-// forbids every action; a permit like that permits only to ask, so that a set which says nothing
-// of deciders lets nobody decide by accident.
-func (r rule) decides() bool { return len(r.actions) > 0 || r.policy.Effect() == cedar.Forbid }
+// forbids every action, unless it asks for people; a permit like that permits only to ask, so that
+// a set which says nothing of deciders lets nobody decide by accident.
+func (r rule) decides() bool {
+	return r.approvers == 0 && (len(r.actions) > 0 || r.policy.Effect() == cedar.Forbid)
+}

@@ -23,25 +23,37 @@ func (s *Set) Name() string { return "cedar" }
 // greatest @confirm that applies. An error says which policy failed, or what of the payload no
 // policy can read; it repeats no value of the payload.
 func (s *Set) Evaluate(_ context.Context, f policy.Facts) (policy.Verdict, error) {
-	tool, facts, err := s.contextOf(f, f.Context)
+	q, err := s.questionOf(policy.Asking(f))
 	if err != nil {
 		return policy.Verdict{}, err
 	}
-	request, entities := requestOf(policy.ActionExecute, f.Context, tool, facts)
-	allow, why := cedar.Authorize(s.binding, entities, request)
-	_, demands := cedar.Authorize(s.demands, entities, request)
+	allow, why := cedar.Authorize(s.binding, q.entities, q.request)
+	_, demands := cedar.Authorize(s.demands, q.entities, q.request)
 	if err := failure(slices.Concat(why.Errors, demands.Errors)); err != nil {
 		return policy.Verdict{}, err
 	}
 	return s.verdict(bool(allow), s.matched(why), s.matched(demands)), nil
 }
 
-// requestOf asks whether who may do that with the tool.
-func requestOf(action policy.Action, who intent.EffectContext, tool hosted, facts types.RecordMap) (cedar.Request, cedar.EntityMap) {
-	principal, resource := principalEntity(who), toolEntity(tool)
-	return cedar.Request{
-		Principal: principal.UID, Action: cedar.NewEntityUID(typeAction, types.String(action)), Resource: resource.UID, Context: types.NewRecord(facts),
-	}, cedar.EntityMap{principal.UID: principal, resource.UID: resource}
+// question is what the policies are asked: whether somebody may do that with the tool.
+type question struct {
+	tool     hosted
+	request  cedar.Request
+	entities cedar.EntityMap
+}
+
+func (s *Set) questionOf(a policy.Act) (question, error) {
+	tool, facts, err := s.contextOf(a.On, a.By)
+	if err != nil {
+		return question{}, err
+	}
+	if a.Action != policy.ActionExecute {
+		facts["requester"] = requesterOf(a)
+	}
+	principal, resource := principalEntity(a.By), toolEntity(tool)
+	return question{tool: tool, request: cedar.Request{
+		Principal: principal.UID, Action: cedar.NewEntityUID(typeAction, types.String(a.Action)), Resource: resource.UID, Context: types.NewRecord(facts),
+	}, entities: cedar.EntityMap{principal.UID: principal, resource.UID: resource}}, nil
 }
 
 // verdict puts into words what matched: the permits or the forbids, and the demands for people,

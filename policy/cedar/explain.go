@@ -14,7 +14,7 @@ import (
 	"writ/policy"
 )
 
-// Explanation is how a set comes to its verdict on a request.
+// Explanation is how a set comes to its verdict on a request, or on who decides about an intent.
 type Explanation struct {
 	PolicyDigest string `json:"policy_digest"`
 	// Allow, Approvers, Reason and Policies are the verdict; Approvers is 0 if nobody has to confirm.
@@ -22,10 +22,12 @@ type Explanation struct {
 	Approvers int      `json:"approvers,omitempty"`
 	Reason    string   `json:"reason,omitempty"`
 	Policies  []string `json:"policies,omitempty"`
-	// Error is why there is no verdict, which denies as gate_error; empty if there is one.
+	// Error is why there is no verdict, which denies: a request as gate_error, a decision as
+	// not_permitted. Empty if there is one.
 	Error string `json:"error,omitempty"`
-	// Considered are the policies about the tool: first those that apply, then those that fail, then
-	// the others; each by file and line.
+	// Considered are the policies about the tool, for a decision those that can rule who decides:
+	// first those that apply, then those that fail, then the others; each by file and line. None for
+	// an action that the set does not govern.
 	Considered []Considered `json:"considered"`
 	// Given are the facts that policies could read, in Cedar's notation, under their names there.
 	// What the input schema marks as writeOnly is hidden.
@@ -56,10 +58,10 @@ type Considered struct {
 	Text string `json:"text"`
 }
 
-// Explain evaluates the request as Evaluate does, and each policy about its tool by itself.
-func (s *Set) Explain(ctx context.Context, f policy.Facts) Explanation {
+// Explain answers as Answer does, and evaluates each policy about the tool by itself.
+func (s *Set) Explain(ctx context.Context, a policy.Act) Explanation {
 	e := Explanation{PolicyDigest: s.digest.String()}
-	verdict, err := s.Evaluate(ctx, f)
+	verdict, err := s.Answer(ctx, a)
 	if err != nil {
 		e.Error = err.Error()
 	}
@@ -67,14 +69,12 @@ func (s *Set) Explain(ctx context.Context, f policy.Facts) Explanation {
 	if verdict.Approval != nil {
 		e.Approvers = verdict.Approval.Approvers
 	}
-	tool, facts, err := s.contextOf(f, f.Context)
+	q, err := s.questionOf(a)
 	if err != nil {
 		return e
 	}
-	request, entities := requestOf(policy.ActionExecute, f.Context, tool, facts)
-	q := question{request: request, entities: entities}
 	for _, r := range s.rules {
-		if slices.Contains(s.under((*expast.Policy)(r.policy.AST()).Resource), tool.Name) {
+		if s.concerns(r, a.Action) && slices.Contains(s.under((*expast.Policy)(r.policy.AST()).Resource), q.tool.Name) {
 			e.Considered = append(e.Considered, s.consider(r, q))
 		}
 	}
@@ -82,14 +82,21 @@ func (s *Set) Explain(ctx context.Context, f policy.Facts) Explanation {
 	slices.SortStableFunc(e.Considered, func(a, b Considered) int {
 		return cmp.Or(slices.Index(order, a.Outcome)-slices.Index(order, b.Outcome), strings.Compare(a.File, b.File), a.Line-b.Line)
 	})
-	e.Given = q.given(tool)
+	e.Given = q.given()
 	return e
 }
 
-// question is what the policies are asked.
-type question struct {
-	request  cedar.Request
-	entities cedar.EntityMap
+// Answer is Evaluate of a request, and MayDecide of a decision.
+func (s *Set) Answer(ctx context.Context, a policy.Act) (policy.Verdict, error) {
+	if a.Action == policy.ActionExecute {
+		return s.Evaluate(ctx, a.On)
+	}
+	return s.MayDecide(ctx, a)
+}
+
+// concerns reports whether the rule is asked about the action.
+func (s *Set) concerns(r rule, action policy.Action) bool {
+	return action == policy.ActionExecute || s.Governs(action) && r.decides()
 }
 
 // ask asks one policy; failed says how it failed.
@@ -198,7 +205,7 @@ func conditionText(p *cedar.Policy) string {
 }
 
 // given puts what policies could read into words.
-func (q question) given(tool hosted) map[string]string {
+func (q question) given() map[string]string {
 	out := map[string]string{"principal": q.request.Principal.String(), "action": q.request.Action.String(), "resource": q.request.Resource.String()}
 	for name, entity := range map[string]types.Entity{"principal": q.entities[q.request.Principal], "resource": q.entities[q.request.Resource]} {
 		for key, value := range entity.Attributes.All() {
@@ -210,7 +217,7 @@ func (q question) given(tool hosted) map[string]string {
 			out["context."+string(key)] = string(value.MarshalCedar())
 			continue
 		}
-		payload, ok := shown(value, tool.payload).(types.Record)
+		payload, ok := shown(value, q.tool.payload).(types.Record)
 		if !ok {
 			out["context.payload"] = string(hidden)
 		}

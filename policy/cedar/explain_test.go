@@ -29,7 +29,7 @@ permit(principal, action, resource == Tool::"echo");
 
 func explain(t *testing.T, f policy.Facts) (cedar.Explanation, map[string]cedar.Considered) {
 	t.Helper()
-	e := bind(t, explained).(*cedar.Set).Explain(t.Context(), f)
+	e := bind(t, explained).(*cedar.Set).Explain(t.Context(), policy.Asking(f))
 	byID := map[string]cedar.Considered{}
 	for _, c := range e.Considered {
 		byID[c.ID] = c
@@ -119,10 +119,66 @@ func TestAnExplanationShowsWhatPoliciesWereGivenButNothingThatIsWriteOnly(t *tes
 			if value == "" {
 				value = `"4711"`
 			}
-			e := bound.(*cedar.Set).Explain(t.Context(), asked("pay", `{"card":`+value+`}`))
+			e := bound.(*cedar.Set).Explain(t.Context(), policy.Asking(asked("pay", `{"card":`+value+`}`)))
 			text, err := json.Marshal(e)
 			if err != nil || !e.Allow || strings.Contains(string(text), "4711") || !strings.Contains(string(text), "writeOnly") {
 				t.Errorf("%s, %v", text, err)
+			}
+		})
+	}
+}
+
+// What asks for people, and what permits only to ask, rules no decider and is not named as if it did.
+func TestAnExplanationOfADecisionNamesThePoliciesThatRuleWhoDecides(t *testing.T) {
+	t.Parallel()
+	text := fromFinance + `
+@id("all") permit(principal, action, resource);
+@id("overflows") forbid(principal, action == Action::"tool.cancel", resource == Tool::"payments.refund")
+when { context.payload has count && context.payload.count + 1 > 5 };`
+	act := func(action policy.Action, payload string, roles ...string) policy.Act {
+		a := deciding(action, "grace", roles...)
+		a.On.Payload = []byte(payload)
+		return a
+	}
+	const small, huge = `{"amount":"100.01","payment_id":"p"}`, `{"amount":"100.01","payment_id":"p","count":9223372036854775807}`
+	confirming := map[string]string{
+		"finance-confirms": "applies", "not-mallory": "does_not_apply its head does not fit: principal == Principal::\"mallory\"",
+		"refunds": "does_not_apply its head does not fit: action == Action::\"tool.execute\"",
+	}
+	for name, c := range map[string]struct {
+		act        policy.Act
+		allow      bool
+		reason     string
+		fails      string
+		considered map[string]string
+	}{
+		"may confirm":  {act(policy.ActionConfirm, small, "finance"), true, "permitted by finance-confirms", "", confirming},
+		"not governed": {act(policy.ActionDeny, small), true, "no policy names tool.deny", "", nil},
+		"a policy fails": {act(policy.ActionCancel, huge, "operator"), false, "", "policy overflows failed: integer overflow",
+			map[string]string{"overflows": "fails integer overflow", "operators": "applies"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := bind(t, text).(*cedar.Set).Explain(t.Context(), c.act)
+			if e.Allow != c.allow || e.Approvers != 0 || e.Reason != c.reason || e.Error != c.fails || len(c.considered) == 0 != (len(e.Considered) == 0) {
+				t.Errorf("%+v", e)
+			}
+			got := map[string]string{}
+			for _, p := range e.Considered {
+				got[p.ID] = strings.TrimSpace(string(p.Outcome) + " " + p.Why)
+			}
+			for id, want := range c.considered {
+				if got[id] != want {
+					t.Errorf("%s: %q; want %q", id, got[id], want)
+				}
+			}
+			for _, id := range []string{"all", "large"} {
+				if got[id] != "" {
+					t.Errorf("%s is named, and rules no decider: %q", id, got[id])
+				}
+			}
+			if requester := e.Given["context.requester"]; !strings.Contains(requester, `Principal::"ada"`) || e.Given["principal"] != `Principal::"grace"` {
+				t.Errorf("%+v", e.Given)
 			}
 		})
 	}
