@@ -156,9 +156,16 @@ func readCases(folder string) (all []placedCase, err error) {
 			return err
 		}
 		path := filepath.Join(folder, name)
+		info, err := os.Stat(path)
+		if err != nil {
+			return usage("the cases cannot be read: %w", err)
+		}
+		if !info.Mode().IsRegular() {
+			return usage("the cases cannot be read: %s is no file", path) // a pipe or a device has no end
+		}
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			return usage("the cases cannot be read: %w", err)
 		}
 		var list []policyCase
 		if err := jsonv2.Unmarshal(text, &list, jsonv2.RejectUnknownMembers(true)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"writ"
@@ -201,6 +202,28 @@ func TestADecisionIsExplainedWithoutBeingMade(t *testing.T) {
 	} {
 		if r := command(t, args...); r.status != 2 || !strings.Contains(r.stderr, says) {
 			t.Errorf("%q: status %d, %s", args, r.status, r.stderr)
+		}
+	}
+}
+
+// A pipe that nobody writes to, and a device without an end, would be read for ever.
+func TestWhatIsNoFileInAFolderOfPoliciesIsRefusedAndNotRead(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"b.cedar", "b.tests.json"} {
+		for what, put := range map[string]func(path string) error{
+			"a pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+			"a device": func(path string) error { return os.Symlink("/dev/zero", path) },
+			"a folder": func(path string) error { return os.Symlink("/", path) },
+		} {
+			folder := policyFolder(t, map[string]string{"a.cedar": everybodyRefunds, "a.tests.json": "[]"})
+			if err := put(filepath.Join(folder, name)); err != nil {
+				t.Fatal(err)
+			}
+			var f failure
+			r := command(t, "policy", "test", folder, "--tools", exampleTools, "-o", "json")
+			if r.document(t, &f); r.status != 2 || !strings.Contains(f.Error.Message, name+" is no file") {
+				t.Errorf("%s as %s: status %d, %+v", what, name, r.status, f.Error)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/cedar-policy/cedar-go"
@@ -103,12 +104,24 @@ func unparsed(file string, err error) Fault {
 	return f
 }
 
+// prints reports whether a text is UTF-8, on one line, and shows what it holds.
+func prints(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
 func (s *Set) readFile(name, text string) (wrong Faults) {
 	switch {
+	case !prints(name):
+		return Faults{{File: name, Message: "its name has a character that does not print; rename it"}} // ids are made of it
 	case len(text) > MaxFile:
 		return Faults{{File: name, Message: fmt.Sprintf("it has more than %d bytes", MaxFile)}}
 	case !utf8.ValidString(text):
 		return Faults{{File: name, Message: "it is not UTF-8"}}
+	case strings.HasPrefix(text, "\ufeff"):
+		return Faults{{File: name, Line: 1, Message: "it begins with a byte order mark; save it without one"}}
+	}
+	if line := nestedTooDeep(text); line > 0 {
+		return Faults{{File: name, Line: line, Message: fmt.Sprintf("brackets are nested deeper than %d levels", MaxDepth)}}
 	}
 	list, err := cedar.NewPolicyListFromBytes(name, []byte(text))
 	if err != nil {
@@ -116,6 +129,10 @@ func (s *Set) readFile(name, text string) (wrong Faults) {
 	}
 	for _, p := range list {
 		r, faults := ruleOf(name, p)
+		if tooDeep(p) {
+			wrong = append(wrong, r.fault("a condition is nested deeper than %d levels; name alternatives in a set, or write several policies", MaxDepth))
+			continue
+		}
 		s.rules, wrong = append(s.rules, r), append(wrong, faults...)
 	}
 	return wrong

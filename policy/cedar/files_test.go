@@ -31,18 +31,27 @@ func TestASetThatIsReadFromItsTextsIsTheSameSet(t *testing.T) {
 func TestAllThatIsWrongWithASetIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := cedar.FromFiles(map[string]string{
-		"a.cedar": "\n@confrim(\"2\") @id(\"-\")\nforbid(principal, action, resource);",
-		"b.cedar": "permit(principal,\naction);",
-		"c.cedar": "@id(\"twice\") permit(principal, action, resource);\n@id(\"twice\") permit(principal, action, resource);",
-		"d.cedar": "permit(principal, action, resource) when { \"\xff\" == \"\" };",
-		"e.cedar": strings.Repeat(" ", cedar.MaxFile+1),
-		"f.cedar": "permit(principal, action, resource);",
+		"a.cedar":     "\n@confrim(\"2\") @id(\"-\")\nforbid(principal, action, resource);",
+		"b.cedar":     "permit(principal,\naction);",
+		"c.cedar":     "@id(\"twice\") permit(principal, action, resource);\n@id(\"twice\") permit(principal, action, resource);",
+		"d.cedar":     "permit(principal, action, resource) when { \"\xff\" == \"\" };",
+		"e.cedar":     strings.Repeat(" ", cedar.MaxFile+1),
+		"f.cedar":     "permit(principal, action, resource);",
+		"g.cedar":     "\ufeffpermit(principal, action, resource);",
+		"h.cedar":     "@reason(\"a\\0\")\npermit(principal, action, resource);",
+		"i.cedar":     "@reason(\"a\\nwrit: b\")\npermit(principal, action, resource);",
+		"j.cedar":     "@reason(\"" + strings.Repeat("a", cedar.MaxReason+1) + "\")\npermit(principal, action, resource);",
+		"k\xff.cedar": "permit(principal, action, resource);",
+		"l\x1b.cedar": "permit(principal, action, resource);",
 	})
 	var faults cedar.Faults
 	if !errors.As(err, &faults) || intent.CodeOf(err) != intent.CodeInvalidPolicy {
 		t.Fatalf("%v", err)
 	}
-	want := []string{"a.cedar:2: invalid_name: the policy id", "a.cedar:2: the annotation @confrim", "b.cedar:2: parse error", `c.cedar:2: the policy at c.cedar:1 has the id "twice" too`, "d.cedar: it is not UTF-8", "e.cedar: it has more than"}
+	want := []string{
+		"a.cedar:2: invalid_name: the policy id", "a.cedar:2: the annotation @confrim", "b.cedar:2: parse error", `c.cedar:2: the policy at c.cedar:1 has the id "twice" too`, "d.cedar: it is not UTF-8", "e.cedar: it has more than",
+		"g.cedar:1: it begins with a byte order mark", "h.cedar:1: @reason is one line", "i.cedar:1: @reason is one line", "j.cedar:1: @reason is one line", "k\xff.cedar: its name has", "l\x1b.cedar: its name has",
+	}
 	if len(faults) != len(want) {
 		t.Fatalf("%d faults: %v", len(faults), err)
 	}

@@ -19,6 +19,11 @@ const (
 	MaxFile = 1 << 20
 	// MaxApprovers is how many people @confirm may ask for.
 	MaxApprovers = 20
+	// MaxReason is the length of a @reason in bytes. It stands in decisions and receipts.
+	MaxReason = 1000
+	// MaxDepth is how many levels an expression may nest. Each operator is one: of a chain as a || b || c,
+	// every operator nests those before it. What is within it has a canonical form.
+	MaxDepth = 60
 )
 
 // Set is the policies of a folder. It does not change, and is safe for concurrent use.
@@ -66,6 +71,9 @@ func Load(folder fs.FS) (*Set, error) {
 		if err != nil {
 			return err
 		}
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is no file", name) // a pipe or a device has no end
+		}
 		if info.Size() > MaxFile {
 			return fmt.Errorf("%s has more than %d bytes", name, MaxFile)
 		}
@@ -93,6 +101,9 @@ func ruleOf(file string, p *cedar.Policy) (r rule, wrong Faults) {
 			}
 		case "reason":
 			r.reason = string(value)
+			if len(r.reason) > MaxReason || !prints(r.reason) {
+				wrong = append(wrong, r.fault("@reason is one line of at most %d bytes, and all of it prints", MaxReason))
+			}
 		case "confirm":
 			people, err := strconv.Atoi(string(value))
 			if value == "" {
