@@ -32,6 +32,16 @@ func describeWait(b *block, v writ.Intent) {
 	b.add("to decide", fmt.Sprintf("writ confirm %s --commitment %s, or writ deny %[1]s", v.ID, intent.Short(v.Commitment)))
 }
 
+// whyRefused is the code of the rule that said no, and what whyItWaits says of it; "" for a row that
+// was changed by hand.
+func whyRefused(decision json.RawMessage) string {
+	var d policy.Decision
+	if json.Unmarshal(decision, &d) != nil || d.Code == "" {
+		return ""
+	}
+	return string(d.Code) + ": " + whyItWaits(d)
+}
+
 // whyItWaits is what the policy said, and which.
 func whyItWaits(d policy.Decision) string {
 	by := d.Policy

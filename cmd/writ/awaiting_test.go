@@ -69,6 +69,22 @@ func TestWhoConfirmsSeesWhatWouldRunAndNotWhatIsSecretNorPainted(t *testing.T) {
 	}
 }
 
+func TestARefusedIntentSaysWhichRuleRefusedItAndWhy(t *testing.T) {
+	t.Parallel()
+	store := newOutbox(t)
+	p := proposal("order-1", "ada")
+	store.ended(t, p, refused())
+	r := command(t, "intent", "get", p.ID().String(), "--database-url", store.url)
+	if !strings.Contains(r.stdout, "policy_denied: not at night (quiet-hours)") {
+		t.Errorf("it does not say why:\n%s", r.stdout)
+	}
+	p = proposal("order-2", "ada")
+	store.ended(t, p, answered(intent.Applied))
+	if r := command(t, "intent", "get", p.ID().String(), "--database-url", store.url); r.status != 0 || strings.Contains(r.stdout, "why refused") {
+		t.Errorf("status %d of what completed:\n%s", r.status, r.stdout)
+	}
+}
+
 // Of a tool that nobody has published nobody knows what is secret.
 func TestThePayloadOfAToolThatIsNotOnRecordIsMasked(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,8 @@ func TestEveryDenialSaysInTextAndJSONWhetherTryingAgainOrConfirmingHelps(t *test
 		if lets := strings.Contains(text, "a confirmation lets it go on"); lets != confirming || !strings.Contains(text, "the same request again") {
 			t.Errorf("%s: %s", code, text)
 		}
-		if cannot := strings.Contains(text, "neither the same request again nor a confirmation"); cannot != (!e.TryAgain && !confirming) {
+		inVain := !e.TryAgain && !confirming && code != intent.CodeConfirmationExpired
+		if cannot := strings.Contains(text, "neither the same request again nor a confirmation can help while its reason stands"); cannot != inVain {
 			t.Errorf("%s: %s", code, text)
 		}
 	}

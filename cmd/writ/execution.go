@@ -116,6 +116,9 @@ func describe(b *block, v writ.Intent) {
 	if v.State == intent.AwaitingConfirmation {
 		describeWait(b, v)
 	}
+	if v.State == intent.Refused {
+		b.add("why refused", whyRefused(v.Decision))
+	}
 	for _, h := range v.Holds {
 		b.add("held by", holdText(h))
 	}

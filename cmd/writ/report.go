@@ -94,7 +94,7 @@ func bodyOf(e *intent.Error) errorBody {
 	return body
 }
 
-// helpOf says of a denial whether anything but another request can help; "" of every other error.
+// helpOf says of a denial what can help; "" of every other error.
 func helpOf(e *intent.Error) string {
 	confirming, denial := policy.Confirming(e.Code)
 	switch {
@@ -106,8 +106,10 @@ func helpOf(e *intent.Error) string {
 		return "a confirmation lets it go on; the same request again does not help"
 	case e.TryAgain:
 		return "the same request again can help; a confirmation cannot"
+	case e.Code == intent.CodeConfirmationExpired:
+		return "the same request again, from its requester, is decided on anew; a confirmation cannot help any more"
 	}
-	return "neither the same request again nor a confirmation can help"
+	return "neither the same request again nor a confirmation can help while its reason stands"
 }
 
 // effectOf says what is known of the outside world.
