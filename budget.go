@@ -209,8 +209,12 @@ func digits(text string) bool {
 }
 
 // Budgets returns the budgets that stand of a tenant, or of every tenant if it is empty; with all
-// also those that were removed. There are at most 1,000.
+// also those that were removed. There are at most 1,000. The error has code invalid_name if the
+// tenant is no name.
 func (c *Client) Budgets(ctx context.Context, tenant string, all bool) ([]Budget, error) {
+	if err := checkGiven("tenant", tenant); err != nil {
+		return nil, err
+	}
 	list, err := c.store.Budgets(ctx, tenant, all)
 	budgets := make([]Budget, len(list))
 	for i, b := range list {

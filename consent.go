@@ -1,6 +1,7 @@
 package writ
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -74,13 +75,25 @@ func (c *Client) setConsent(ctx context.Context, on ConsentSubject, granted bool
 
 // Consents returns what was said last of every subject that of names; with all everything that was
 // ever said. Ordered by tenant, person and purpose, the newest first; at most 1,000.
+// The error has code invalid_name if a name is none.
 func (c *Client) Consents(ctx context.Context, of ConsentSubject, all bool) ([]Consent, error) {
+	if err := cmp.Or(checkGiven("tenant", of.Tenant), checkGiven("person", of.Person), checkGiven("purpose", of.Purpose)); err != nil {
+		return nil, err
+	}
 	list, err := c.store.Consents(ctx, outbox.ConsentLine(of), all)
 	consents := make([]Consent, len(list))
 	for i, said := range list {
 		consents[i] = consentOf(said)
 	}
 	return consents, err
+}
+
+// checkGiven checks a name by which a list is narrowed; empty it stands for any.
+func checkGiven(what, name string) error {
+	if name == "" {
+		return nil
+	}
+	return intent.CheckName(what, name)
 }
 
 func consentOf(said outbox.Consent) Consent {

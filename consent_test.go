@@ -44,6 +44,20 @@ func TestWhatGatesGoByIsRecordedWithWhoSaidItAndRefusedForNames(t *testing.T) {
 			t.Errorf("%v, want %s", err, code)
 		}
 	}
+	const none = "\xff" // which PostgreSQL takes for no text
+	for what, err := range map[string]error{
+		"tenant of consents": second(e.Consents(t.Context(), ConsentSubject{Tenant: none}, true)),
+		"person":             second(e.Consents(t.Context(), ConsentSubject{Person: none}, true)),
+		"purpose":            second(e.Consents(t.Context(), ConsentSubject{Purpose: none}, false)),
+		"tenant of rules":    second(e.EgressRules(t.Context(), EgressSubject{Tenant: none}, true)),
+		"data class":         second(e.EgressRules(t.Context(), EgressSubject{DataClass: none}, true)),
+		"provider":           second(e.EgressRules(t.Context(), EgressSubject{Provider: none}, false)),
+		"tenant of budgets":  second(e.Budgets(t.Context(), none, true)),
+	} {
+		if intent.CodeOf(err) != intent.CodeInvalidName {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 	consents, err := e.Consents(t.Context(), ConsentSubject{}, true)
 	if err != nil || len(consents) != 2 {
 		t.Errorf("%+v, %v", consents, err)

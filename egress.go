@@ -1,6 +1,7 @@
 package writ
 
 import (
+	"cmp"
 	"context"
 
 	"writ/intent"
@@ -74,8 +75,12 @@ func (c *Client) setEgress(ctx context.Context, on EgressSubject, verdict Egress
 }
 
 // EgressRules returns the rules that stand and that of names; with all everything that was ever said.
-// Ordered by provider, class and tenant, the newest first; at most 1,000.
+// Ordered by provider, class and tenant, the newest first; at most 1,000. The error has
+// code invalid_name if a name is none.
 func (c *Client) EgressRules(ctx context.Context, of EgressSubject, all bool) ([]EgressRule, error) {
+	if err := cmp.Or(checkGiven("tenant", of.Tenant), checkGiven("data class", of.DataClass), checkGiven("provider", of.Provider)); err != nil {
+		return nil, err
+	}
 	list, err := c.store.EgressRules(ctx, outbox.EgressLine(of), all)
 	rules := make([]EgressRule, len(list))
 	for i, said := range list {

@@ -61,6 +61,16 @@ func TestAWorkerReadsThePoliciesInForceOnceAndThoseThatDoNotFitGiveNoAnswer(t *t
 	if v, err := evaluate(""); err != nil || v.Allow || !strings.Contains(v.Reason, "no policies are in force") {
 		t.Errorf("with none: %+v, %v", v, err)
 	}
+	edited := strings.Repeat("3", 64) // by hand, and no JSON
+	if _, err := pool.Exec(t.Context(), `INSERT INTO policy_sets (digest, files, stored_at) VALUES (decode($1, 'hex'), '{', now())`, edited); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.follow(t.Context(), edited); err != nil {
+		t.Error(err)
+	}
+	if v, err := evaluate(edited); v.Allow || intent.CodeOf(err) != intent.CodeInvalidPolicy || !strings.Contains(err.Error(), "changed by hand") {
+		t.Errorf("with a set that was changed by hand: %+v, %v", v, err)
+	}
 	missing := strings.Repeat("0", 64)
 	if err := p.follow(t.Context(), missing); err != nil {
 		t.Error(err)

@@ -34,7 +34,7 @@ func savePolicies(ctx context.Context, tx pgx.Tx, digest string, files map[strin
 }
 
 // Policies returns the files of the set of policies with the digest, texts by their names; false
-// if no set with it was saved.
+// if no set with it was saved. The error has code invalid_policy if what is stored is no set.
 func (s *Store) Policies(ctx context.Context, digest string) (map[string]string, bool, error) {
 	files, known, err := policies(ctx, s.pool, digest)
 	return files, known, DatabaseError(err)
@@ -50,8 +50,8 @@ func policies(ctx context.Context, q querier, digest string) (files map[string]s
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, false, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &files)
+	if err == nil && json.Unmarshal(text, &files) != nil {
+		err = intent.Errorf(intent.CodeInvalidPolicy, "what is stored as the policies %s is no JSON object of texts: it was changed by hand", digest)
 	}
 	return files, err == nil, err
 }
