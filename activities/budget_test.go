@@ -129,3 +129,41 @@ func TestWhatWaitsForABudgetIsAskedAboutAgainWhenItsTurnHasCome(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatABudgetRefusedAndThenLetsWaitRunsOnceWhenItIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	b, provider := hosting(t, priced(), applied)
+	on := outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetMoney, Window: time.Hour}
+	set := func(allowed string, over outbox.BudgetOver) {
+		t.Helper()
+		if _, err := b.store.SetBudget(t.Context(), on, allowed, over, eve); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("20.00", outbox.OverDeny)
+	b.drive(t, ask("payments.capture"))
+	second := ask("payments.capture", withKey("order-4712"))
+	if p, _ := b.drive(t, second); p.State != intent.Refused {
+		t.Fatalf("%+v", p)
+	}
+	set("20.00", outbox.OverWait)
+	decided := b.authorize(t, second)
+	for range 2 { // the first answer was lost
+		if p := b.persist(t, second, decided); p.Step.Reason != intent.ReasonAwaitsBudget || p.WaitMS < 1 || len(provider.asked()) != 1 {
+			t.Fatalf("%+v, asked %d times", p, len(provider.asked()))
+		}
+	}
+	set("25.80", outbox.OverWait)
+	if n, err := b.store.AdmitWaiting(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d, %v", n, err)
+	}
+	for range 2 { // the second is told how it ended
+		if p, _ := b.drive(t, second); p.State != intent.Completed || len(provider.asked()) != 2 {
+			t.Errorf("%+v, asked %d times", p, len(provider.asked()))
+		}
+	}
+	list, err := b.store.Budgets(t.Context(), "acme", false)
+	if err != nil || len(list) != 1 || list[0].Used != "25.80" || b.receipt(t, second).Generation != 2 {
+		t.Errorf("%+v, generation %d, %v", list, b.receipt(t, second).Generation, err)
+	}
+}

@@ -297,6 +297,35 @@ func TestWhatIsDecidedAgainIsCountedAnewAndWhatWasRefusedIsNot(t *testing.T) {
 	}
 }
 
+func TestWhatABudgetRefusedWaitsWhenItIsDecidedAgainUnderOneThatLetsWait(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.allowWaiting(t, atOnce, "1")
+	first := b.insert(t, propose("order-4711", keyed()))
+	p := propose("order-4712", keyed())
+	refused := b.refuses(t, p)
+	waiting := b.waits(t, over(p, refused))
+	for range 2 { // a lost answer, and one who saw the refusal as well
+		if same := b.waits(t, over(p, refused)); same.Generation != 2 || same.Version != waiting.Version {
+			t.Errorf("generation %d at version %d, waited at %d", same.Generation, same.Version, waiting.Version)
+		}
+	}
+	b.admits(t, []outbox.Row{waiting})
+	if used := b.used(t); used != "1" {
+		t.Errorf("%s are used by what waits and what is open", used)
+	}
+	ended(intent.Applied)(b, t, first)
+	b.admits(t, []outbox.Row{waiting}, 0)
+	counted := query[string](t, b, `SELECT string_agg(generation || ' ' || amount, ', ') FROM budget_charges WHERE intent_id = '`+waiting.ID.String()+`'`)
+	if used := b.used(t); used != "1" || counted != "2 1" {
+		t.Errorf("%s are used, counted %q", used, counted)
+	}
+	ended(intent.Applied)(b, t, b.load(t, waiting.ID))
+	if used := b.used(t); used != "0" {
+		t.Errorf("%s are used at the end", used)
+	}
+}
+
 func TestWhatIsDecidedAgainLeavesItsMarkAnew(t *testing.T) {
 	t.Parallel()
 	b := start(t)
