@@ -144,7 +144,7 @@ func TestWhoIssuesAConfirmedIntentAgainMayConfirmItToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row = e.loseNext(t, row)
+	e.loseNext(t, row)
 	if _, err := e.store.Journal(t.Context(), id, nil, activities.Seal); err != nil {
 		t.Fatal(err)
 	}

@@ -227,10 +227,8 @@ type room int
 
 const (
 	enough room = iota // or the budget does not stand any more
-	// full: there is none now, or others come first.
-	full
-	// never: more is asked for than is allowed at all.
-	never
+	_                  // none now, or others come first
+	never              // more is asked for than is allowed at all
 )
 
 func (a admission) room(ctx context.Context, tx pgx.Tx, c count) (Budget, room, error) {
