@@ -66,6 +66,8 @@ func TestASchemaThatIsBehindFails(t *testing.T) {
 	if status := w.writ(t, "migrate", "down").status(t); status != 0 {
 		t.Fatalf("migrate down ends with status %d", status)
 	}
-	w.examine(t, map[string]doctor.Status{"migrations": doctor.Fail, "timeline": doctor.Unknown, "holds": doctor.Unknown, "budgets": doctor.Unknown,
-		"backlog": doctor.Unknown, "progress": doctor.Unknown})
+	w.examine(t, map[string]doctor.Status{
+		"migrations": doctor.Fail, "timeline": doctor.Unknown, "policies": doctor.Unknown, "holds": doctor.Unknown,
+		"budgets": doctor.Unknown, "backlog": doctor.Unknown, "progress": doctor.Unknown,
+	})
 }

@@ -82,7 +82,8 @@ func (s share) buy(ctx context.Context, client *writ.Client) ends {
 	return all
 }
 
-// execute asks again where that is what the error says, as when a busy Temporal does not answer.
+// execute asks again while it is not known how the intent ended, as when a busy Temporal does not
+// answer.
 func execute(ctx context.Context, client *writ.Client, r writ.Request) intent.Code {
 	for {
 		_, err := client.Execute(ctx, r)
@@ -92,7 +93,7 @@ func execute(ctx context.Context, client *writ.Client, r writ.Request) intent.Co
 			return ""
 		case !errors.As(err, &e):
 			return intent.CodeUnexpected
-		case ctx.Err() != nil || !e.TryAgain:
+		case ctx.Err() != nil || !e.TryAgain || e.Effect != intent.Unknown:
 			return e.Code
 		}
 	}
