@@ -220,8 +220,7 @@ func (c *Client) decisions(ctx context.Context, row outbox.Row) ([]Decision, err
 	}
 	list := make([]Decision, len(recorded))
 	for i, d := range recorded {
-		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note,
-			Standing: Standing{AuthenticationSource: d.AuthenticationSource, Roles: d.Roles, OnBehalfOf: d.OnBehalfOf}, Generation: d.Generation, DecidedAt: d.DecidedAt}
+		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, Standing: standingOf(d.Decider), Generation: d.Generation, DecidedAt: d.DecidedAt}
 	}
 	return list, nil
 }

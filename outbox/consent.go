@@ -27,17 +27,16 @@ type Consent struct {
 // said before stays on record, and counts no more.
 func (s *Store) SetConsent(ctx context.Context, on ConsentLine, granted bool, by Decider) (Consent, error) {
 	const insert = `
-		INSERT INTO consents (tenant, person, purpose, number, granted, principal, note, roles, on_behalf_of, authentication_source, changed_at)
+		INSERT INTO consents (tenant, person, purpose, number, granted, ` + deciderColumns + `, changed_at)
 		SELECT $1, $2, $3, 1 + (SELECT count(*) FROM consents WHERE tenant = $1 AND person = $2 AND purpose = $3),
-			$4, $5, $6, coalesce($7::text[], '{}'), coalesce($8::text[], '{}'), $9, writ_now()
+			$4, $5, $6, $7, $8, $9, writ_now()
 		RETURNING changed_at`
 	c := Consent{ConsentLine: on, Granted: granted, Said: Said{By: by}}
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		if err := inTurn(ctx, tx, "consents", on.Tenant, on.Person, on.Purpose); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, insert, on.Tenant, on.Person, on.Purpose, granted,
-			by.Principal, by.Note, by.Roles, by.OnBehalfOf, by.AuthenticationSource).Scan(&c.ChangedAt)
+		return tx.QueryRow(ctx, insert, append([]any{on.Tenant, on.Person, on.Purpose, granted}, by.values()...)...).Scan(&c.ChangedAt)
 	})
 	c.ChangedAt = c.ChangedAt.UTC()
 	return c, err

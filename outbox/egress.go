@@ -47,9 +47,9 @@ type EgressRule struct {
 }
 
 const addEgressRule = `
-	INSERT INTO egress_rules (tenant, data_class, provider, number, allowed, principal, note, roles, on_behalf_of, authentication_source, changed_at)
+	INSERT INTO egress_rules (tenant, data_class, provider, number, allowed, ` + deciderColumns + `, changed_at)
 	SELECT $1, $2, $3, 1 + (SELECT count(*) FROM egress_rules WHERE tenant = $1 AND data_class = $2 AND provider = $3),
-		$4, $5, $6, coalesce($7::text[], '{}'), coalesce($8::text[], '{}'), $9, writ_now()
+		$4, $5, $6, $7, $8, $9, writ_now()
 	RETURNING changed_at`
 
 // SetEgress makes a rule, changes it, or takes it back, in one flushed commit. What was said before
@@ -77,8 +77,7 @@ func (s *Store) SetEgress(ctx context.Context, on EgressLine, verdict EgressVerd
 			yes := verdict == EgressAllow
 			allowed = &yes
 		}
-		return tx.QueryRow(ctx, addEgressRule, on.Tenant, on.DataClass, on.Provider, allowed,
-			by.Principal, by.Note, by.Roles, by.OnBehalfOf, by.AuthenticationSource).Scan(&r.ChangedAt)
+		return tx.QueryRow(ctx, addEgressRule, append([]any{on.Tenant, on.DataClass, on.Provider, allowed}, by.values()...)...).Scan(&r.ChangedAt)
 	})
 	r.ChangedAt = r.ChangedAt.UTC()
 	return r, err

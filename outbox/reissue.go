@@ -39,7 +39,7 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, money *Mo
 		if err := mayReissue(row, by); err != nil {
 			return err
 		}
-		if err := insertDecision(ctx, tx, row, by.decision(intent.Reissue)); err != nil {
+		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Reissue, Decider: by}); err != nil {
 			return err
 		}
 		renewal := next(row)

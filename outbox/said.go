@@ -14,11 +14,9 @@ type Said struct {
 }
 
 // saidColumns are the columns that [Said.columns] reads.
-const saidColumns = `principal, note, roles, on_behalf_of, authentication_source, changed_at`
+const saidColumns = readDecider + `, changed_at`
 
-func (s *Said) columns() []any {
-	return []any{&s.By.Principal, &s.By.Note, &s.By.Roles, &s.By.OnBehalfOf, &s.By.AuthenticationSource, &s.ChangedAt}
-}
+func (s *Said) columns() []any { return append(s.By.fields(), &s.ChangedAt) }
 
 // maxSaid bounds a list of what was said.
 const maxSaid = 1000
