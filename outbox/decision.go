@@ -102,7 +102,7 @@ func (s *Store) ConfirmShown(ctx context.Context, id intent.ID, shown intent.Dig
 		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Confirm, Decider: by}); err != nil {
 			return err
 		}
-		row, err = goOnIfConfirmed(ctx, tx, id)
+		row, err = goOnIfConfirmed(ctx, tx, row)
 		return err
 	})
 	return row, err
@@ -128,21 +128,18 @@ func confirmedBefore(ctx context.Context, tx pgx.Tx, row Row, by Decider) error 
 	return nil
 }
 
-// goOnIfConfirmed counts the confirmation that was inserted last: the intent goes on if nobody is
-// missing, else it waits on. The database counts again.
-func goOnIfConfirmed(ctx context.Context, tx pgx.Tx, id intent.ID) (Row, error) {
-	row, err := load(ctx, tx, id)
-	if err != nil {
-		return Row{}, err
-	}
+// goOnIfConfirmed counts the confirmation that was inserted since the row was read, of somebody who
+// is not among those before: the intent goes on if nobody else is missing, else it waits on. The
+// database counts again.
+func goOnIfConfirmed(ctx context.Context, tx pgx.Tx, row Row) (Row, error) {
 	statement := `UPDATE intents SET version = version + 1 WHERE id = $1 AND version = $2`
-	if row.Record().Unconfirmed() == 0 {
+	if row.Record().Unconfirmed() == 1 {
 		statement = `UPDATE intents SET version = version + 1, state = 'recorded', due_at = writ_now() WHERE id = $1 AND version = $2`
 	}
-	if _, err := tx.Exec(ctx, statement, id[:], row.Version); err != nil {
+	if _, err := tx.Exec(ctx, statement, row.ID[:], row.Version); err != nil {
 		return Row{}, err
 	}
-	return load(ctx, tx, id)
+	return load(ctx, tx, row.ID)
 }
 
 // Deny ends an intent that waits for a person, in one flushed commit with the decision and
