@@ -54,12 +54,8 @@ func (c *Client) RevokeConsent(ctx context.Context, on ConsentSubject, by Decide
 }
 
 func (c *Client) setConsent(ctx context.Context, on ConsentSubject, granted bool, by Decider) (Consent, error) {
-	for _, name := range []struct{ what, value string }{{"tenant", on.Tenant}, {"person", on.Person}, {"purpose", on.Purpose}} {
-		if err := intent.CheckName(name.what, name.value); err != nil {
-			return Consent{}, err
-		}
-	}
-	if err := by.check(); err != nil {
+	err := cmp.Or(intent.CheckName("tenant", on.Tenant), intent.CheckName("person", on.Person), intent.CheckName("purpose", on.Purpose), by.check())
+	if err != nil {
 		return Consent{}, err
 	}
 	if granted && slices.Contains(by.OnBehalfOf, on.Person) {
@@ -77,7 +73,7 @@ func (c *Client) setConsent(ctx context.Context, on ConsentSubject, granted bool
 // ever said. Ordered by tenant, person and purpose, the newest first; at most 1,000.
 // The error has code invalid_name if a name is none.
 func (c *Client) Consents(ctx context.Context, of ConsentSubject, all bool) ([]Consent, error) {
-	if err := cmp.Or(checkGiven("tenant", of.Tenant), checkGiven("person", of.Person), checkGiven("purpose", of.Purpose)); err != nil {
+	if err := cmp.Or(intent.CheckOptionalName("tenant", of.Tenant), intent.CheckOptionalName("person", of.Person), intent.CheckOptionalName("purpose", of.Purpose)); err != nil {
 		return nil, err
 	}
 	list, err := c.store.Consents(ctx, outbox.ConsentLine(of), all)
@@ -86,14 +82,6 @@ func (c *Client) Consents(ctx context.Context, of ConsentSubject, all bool) ([]C
 		consents[i] = consentOf(said)
 	}
 	return consents, err
-}
-
-// checkGiven checks a name by which a list is narrowed; empty it stands for any.
-func checkGiven(what, name string) error {
-	if name == "" {
-		return nil
-	}
-	return intent.CheckName(what, name)
 }
 
 func consentOf(said outbox.Consent) Consent {
