@@ -180,7 +180,7 @@ func (a *Activities) factsNow(ctx context.Context, spec tools.Spec, r Request) (
 
 // facts are what the request is decided on; now is the database's time.
 func facts(spec tools.Spec, r Request, now time.Time) policy.Facts {
-	return policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now}
+	return policy.Facts{Context: r.Context, Tool: ruledTool(spec), Payload: r.Payload, Now: now}
 }
 
 // decide asks the engine.
