@@ -75,14 +75,20 @@ const windowBegin = `
 	CASE WHEN b.kind = 'concurrency' THEN timestamptz '2001-01-01 00:00Z'
 	ELSE date_bin(b.span, writ_now(), timestamptz '2001-01-01 00:00Z') END`
 
-// budgetState reads how budgets stand. A counter whose window is over counts nothing.
+// budgetsNow are the budgets b with their counters c, and with w.begin of the window that runs.
+const budgetsNow = `
+	budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w`
+
+// usedNow is what counter c counts in the window that begins at w.begin: nothing, if its own is over.
+const usedNow = `CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END`
+
+// budgetState reads how budgets stand.
 const budgetState = `
 	SELECT s.id, s.tenant, s.requester, s.tool, s.kind, s.currency, s.span, coalesce(s.allowed::text, ''), s.over, s.used::text,
 		greatest(s.allowed - s.used, 0)::text, s.begin + s.span, h.principal, h.note, h.changed_at,
 		(SELECT count(*) FROM budget_waits WHERE budget_id = s.id)
 	FROM (
-		SELECT b.*, greatest(c.begun, w.begin) AS begin, CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END AS used
-		FROM budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w) s,
+		SELECT b.*, greatest(c.begun, w.begin) AS begin, ` + usedNow + ` AS used FROM ` + budgetsNow + `) s,
 		LATERAL (SELECT principal, note, changed_at FROM budget_changes WHERE budget_id = s.id ORDER BY number DESC LIMIT 1) h`
 
 // SetBudget allows so much on the line, in one flushed commit, and returns the budget. It counts

@@ -199,9 +199,9 @@ func (a admission) charge(ctx context.Context, tx pgx.Tx, c count, force bool) (
 	const statement = `
 		WITH counted AS (
 			UPDATE budget_counters c
-			SET used = CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END + $2::numeric, begun = greatest(c.begun, w.begin)
+			SET used = ` + usedNow + ` + $2::numeric, begun = greatest(c.begun, w.begin)
 			FROM (SELECT b.allowed, ` + windowBegin + ` AS begin FROM budgets b WHERE b.id = $1 AND b.allowed IS NOT NULL OFFSET 0) w
-			WHERE c.budget_id = $1 AND ($5 OR CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END + $2::numeric <= w.allowed
+			WHERE c.budget_id = $1 AND ($5 OR ` + usedNow + ` + $2::numeric <= w.allowed
 				AND NOT EXISTS (SELECT FROM budget_waits l WHERE l.budget_id = $1 AND l.number < $6 AND l.amount <= w.allowed))
 			RETURNING c.begun)
 		INSERT INTO budget_charges (intent_id, budget_id, generation, amount, begun)

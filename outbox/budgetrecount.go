@@ -15,17 +15,6 @@ import (
 //
 // freed says that somebody waits for a budget that has, or may have, more room by it.
 func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
-	const query = `
-		SELECT c.budget_id, c.generation, b.kind, c.released_at IS NULL
-		FROM budget_charges c JOIN budgets b ON b.id = c.budget_id
-		WHERE c.intent_id = $1 AND c.generation = (SELECT max(generation) FROM budget_charges WHERE intent_id = $1)
-		ORDER BY c.budget_id`
-	type charge struct {
-		Budget     [16]byte
-		Generation int
-		Kind       BudgetKind
-		Counts     bool
-	}
 	happened := intent.Happened(row.Record()) != intent.NotApplied
 	var less [][16]byte
 	if row.awaitsBudget() {
@@ -35,11 +24,7 @@ func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
 		}
 		less = append(less, left)
 	}
-	rows, err := tx.Query(ctx, query, row.ID[:])
-	if err != nil {
-		return false, err
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[charge])
+	list, err := lastCharges(ctx, tx, row.ID)
 	if err != nil {
 		return false, err
 	}
@@ -48,7 +33,7 @@ func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
 		if counts == c.Counts {
 			continue
 		}
-		if err := flip(ctx, tx, row.ID, c.Budget, c.Generation, counts); err != nil {
+		if err := c.flip(ctx, tx, row.ID, counts); err != nil {
 			return false, err
 		}
 		if !counts {
@@ -63,10 +48,34 @@ func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
 	return freed, err
 }
 
-// flip makes a charge count, or no longer. A window that is over has no count that it would
+// charge is what an intent was counted with in a budget.
+type charge struct {
+	Budget     [16]byte
+	Generation int
+	Kind       BudgetKind
+	// Counts says that it was not released.
+	Counts bool
+}
+
+// lastCharges returns the charges of the last time that the intent was admitted, in the order in which
+// counters are locked.
+func lastCharges(ctx context.Context, tx pgx.Tx, id intent.ID) ([]charge, error) {
+	const query = `
+		SELECT c.budget_id, c.generation, b.kind, c.released_at IS NULL
+		FROM budget_charges c JOIN budgets b ON b.id = c.budget_id
+		WHERE c.intent_id = $1 AND c.generation = (SELECT max(generation) FROM budget_charges WHERE intent_id = $1)
+		ORDER BY c.budget_id`
+	rows, err := tx.Query(ctx, query, id[:])
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[charge])
+}
+
+// flip makes the charge count, or no longer. A window that is over has no count that it would
 // change. A count that somebody mended by hand must not keep an intent from ending, so it stops
 // at zero.
-func flip(ctx context.Context, tx pgx.Tx, id intent.ID, budget [16]byte, generation int, counts bool) error {
+func (c charge) flip(ctx context.Context, tx pgx.Tx, id intent.ID, counts bool) error {
 	const statement = `
 		WITH flipped AS (
 			UPDATE budget_charges SET released_at = CASE WHEN $4 THEN NULL ELSE writ_now() END
@@ -74,6 +83,6 @@ func flip(ctx context.Context, tx pgx.Tx, id intent.ID, budget [16]byte, generat
 			RETURNING amount, begun)
 		UPDATE budget_counters c SET used = greatest(0, c.used + CASE WHEN $4 THEN f.amount ELSE -f.amount END)
 		FROM flipped f WHERE c.budget_id = $2 AND c.begun = f.begun`
-	_, err := tx.Exec(ctx, statement, id[:], budget, generation, counts)
+	_, err := tx.Exec(ctx, statement, id[:], c.Budget, c.Generation, counts)
 	return err
 }

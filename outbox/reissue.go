@@ -46,7 +46,7 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, money *Mo
 		if row, err = renew(ctx, tx, row, renewal.Key, renewal.Commitment); err != nil {
 			return err
 		}
-		waits, err := row.admission(row.Generation, money).admit(ctx, tx)
+		waits, err := row.admission(money).admit(ctx, tx)
 		if waits {
 			row, err = load(ctx, tx, id)
 		}
