@@ -135,7 +135,7 @@ func (c *Client) SetBudget(ctx context.Context, r BudgetRequest, by Decider) (Bu
 	if err := by.check(); err != nil {
 		return Budget{}, err
 	}
-	on := outbox.BudgetLine{Tenant: r.Tenant, Requester: r.Requester, Tool: r.Tool, Kind: r.Kind, Currency: r.Currency, Window: r.Window}
+	on := outbox.BudgetSubject{Tenant: r.Tenant, Requester: r.Requester, Tool: r.Tool, Kind: r.Kind, Currency: r.Currency, Window: r.Window}
 	set, err := c.store.SetBudget(ctx, on, r.Allowed, cmp.Or(r.Over, OverDeny), by.recorded())
 	if err != nil {
 		return Budget{}, undecided(ctx, outbox.Row{}, err)

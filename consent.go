@@ -62,7 +62,7 @@ func (c *Client) setConsent(ctx context.Context, on ConsentSubject, granted bool
 		return Consent{}, intent.Errorf(intent.CodeDelegatedConsent,
 			"%s acts for %s and may not grant that one's consent; the person has to, or somebody who does not act for that person", by.Principal, on.Person)
 	}
-	set, err := c.store.SetConsent(ctx, outbox.ConsentLine(on), granted, by.recorded())
+	set, err := c.store.SetConsent(ctx, outbox.ConsentSubject(on), granted, by.recorded())
 	if err != nil {
 		return Consent{}, undecided(ctx, outbox.Row{}, err)
 	}
@@ -76,7 +76,7 @@ func (c *Client) Consents(ctx context.Context, of ConsentSubject, all bool) ([]C
 	if err := cmp.Or(intent.CheckOptionalName("tenant", of.Tenant), intent.CheckOptionalName("person", of.Person), intent.CheckOptionalName("purpose", of.Purpose)); err != nil {
 		return nil, err
 	}
-	list, err := c.store.Consents(ctx, outbox.ConsentLine(of), all)
+	list, err := c.store.Consents(ctx, outbox.ConsentSubject(of), all)
 	consents := make([]Consent, len(list))
 	for i, said := range list {
 		consents[i] = consentOf(said)
@@ -85,5 +85,5 @@ func (c *Client) Consents(ctx context.Context, of ConsentSubject, all bool) ([]C
 }
 
 func consentOf(said outbox.Consent) Consent {
-	return Consent{ConsentSubject: ConsentSubject(said.ConsentLine), Granted: said.Granted, Statement: statementOf(said.Said)}
+	return Consent{ConsentSubject: ConsentSubject(said.ConsentSubject), Granted: said.Granted, Statement: statementOf(said.Said)}
 }

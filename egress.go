@@ -60,7 +60,7 @@ func (c *Client) setEgress(ctx context.Context, on EgressSubject, verdict Egress
 	if err != nil {
 		return EgressRule{}, err
 	}
-	set, err := c.store.SetEgress(ctx, outbox.EgressLine(on), verdict, by.recorded())
+	set, err := c.store.SetEgress(ctx, outbox.EgressSubject(on), verdict, by.recorded())
 	if err != nil {
 		return EgressRule{}, undecided(ctx, outbox.Row{}, err)
 	}
@@ -74,7 +74,7 @@ func (c *Client) EgressRules(ctx context.Context, of EgressSubject, all bool) ([
 	if err := cmp.Or(intent.CheckOptionalName("tenant", of.Tenant), intent.CheckOptionalName("data class", of.DataClass), intent.CheckOptionalName("provider", of.Provider)); err != nil {
 		return nil, err
 	}
-	list, err := c.store.EgressRules(ctx, outbox.EgressLine(of), all)
+	list, err := c.store.EgressRules(ctx, outbox.EgressSubject(of), all)
 	rules := make([]EgressRule, len(list))
 	for i, said := range list {
 		rules[i] = egressOf(said)
@@ -83,5 +83,5 @@ func (c *Client) EgressRules(ctx context.Context, of EgressSubject, all bool) ([
 }
 
 func egressOf(said outbox.EgressRule) EgressRule {
-	return EgressRule{EgressSubject: EgressSubject(said.EgressLine), Verdict: said.Verdict, Statement: statementOf(said.Said)}
+	return EgressRule{EgressSubject: EgressSubject(said.EgressSubject), Verdict: said.Verdict, Statement: statementOf(said.Said)}
 }

@@ -268,8 +268,8 @@ func TestARefusalFromBeforeARestoreIsDecidedAgainAsPossiblySent(t *testing.T) {
 func TestWhatIsDecidedAgainIsCountedAnewAndWhatWasRefusedIsNot(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	line := outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetIntents, Window: time.Hour}
-	budget, err := b.SetBudget(t.Context(), line, "1", outbox.OverDeny, eve)
+	on := outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetIntents, Window: time.Hour}
+	budget, err := b.SetBudget(t.Context(), on, "1", outbox.OverDeny, eve)
 	if err != nil {
 		t.Fatal(err)
 	}

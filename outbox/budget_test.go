@@ -13,9 +13,9 @@ import (
 )
 
 // eurosADay counts the money of acme's intents.
-var eurosADay = outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetMoney, Currency: "EUR", Window: 24 * time.Hour}
+var eurosADay = outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetMoney, Currency: "EUR", Window: 24 * time.Hour}
 
-func (b bundle) allow(t *testing.T, on outbox.BudgetLine, allowed string) outbox.Budget {
+func (b bundle) allow(t *testing.T, on outbox.BudgetSubject, allowed string) outbox.Budget {
 	t.Helper()
 	set, err := b.SetBudget(t.Context(), on, allowed, outbox.OverDeny, eve)
 	if err != nil {
@@ -207,7 +207,7 @@ func TestConcurrencyCountsWhatIsOpenAndIntentsThoseOfTheirWindow(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			b := start(t)
-			on := outbox.BudgetLine{Tenant: "acme", Kind: kind}
+			on := outbox.BudgetSubject{Tenant: "acme", Kind: kind}
 			if kind == outbox.BudgetIntents {
 				on.Window = 24 * time.Hour
 			}
@@ -251,14 +251,14 @@ func TestWhatAMoneyBudgetCannotCountIsNotLetThrough(t *testing.T) {
 func TestOnlyTheIntentsOfItsTenantRequesterAndToolAreCounted(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	for _, on := range []outbox.BudgetLine{
+	for _, on := range []outbox.BudgetSubject{
 		{Tenant: "globex"}, {Tenant: "acme", Requester: "till-8"}, {Tenant: "acme", Tool: "payments.refund"}, {Tenant: "acme", Requester: "till-7", Tool: "payments.refund"},
 	} {
 		on.Kind, on.Window = outbox.BudgetIntents, time.Hour
 		b.allow(t, on, "0")
 	}
 	b.insert(t, propose("order-1", opaque()))
-	b.allow(t, outbox.BudgetLine{Tenant: "acme", Requester: "till-7", Tool: "payments.capture", Kind: outbox.BudgetIntents, Window: time.Hour}, "0")
+	b.allow(t, outbox.BudgetSubject{Tenant: "acme", Requester: "till-7", Tool: "payments.capture", Kind: outbox.BudgetIntents, Window: time.Hour}, "0")
 	b.exceeds(t, propose("order-2", opaque()), intent.CodeBudgetExceeded)
 }
 
@@ -266,7 +266,7 @@ func TestARefusalByOneBudgetLeavesTheOthersAsTheyWere(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	b.allow(t, eurosADay, "10")
-	b.allow(t, outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetConcurrency}, "0")
+	b.allow(t, outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetConcurrency}, "0")
 	b.exceeds(t, costing("order-1", "1"), intent.CodeBudgetExceeded)
 	list, err := b.Budgets(t.Context(), "", false)
 	if err != nil || len(list) != 2 || list[0].Used != "0" || list[1].Used != "0" {
@@ -303,7 +303,7 @@ func TestOfFourHundredThatCompeteExactlyAHundredAreAdmittedWithoutADeadlock(t *t
 	t.Parallel()
 	b := start(t)
 	b.allow(t, eurosADay, "100.00")
-	b.allow(t, outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetConcurrency}, "1000")
+	b.allow(t, outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetConcurrency}, "1000")
 	var admitted, refused atomic.Int64
 	var group sync.WaitGroup
 	began := time.Now()

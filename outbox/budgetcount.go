@@ -60,7 +60,7 @@ func (s *Store) Counted(ctx context.Context, tenant, requester, tool string) (co
 }
 
 // budgetsOf are the budgets that stand and count the intents of tenant $1, principal $2 and tool
-// $3. The unique index of their lines finds them; most tenants have none.
+// $3. The unique index of their subjects finds them; most tenants have none.
 const budgetsOf = `
 	FROM budgets b
 	WHERE b.tenant = $1 AND b.requester IN ('', $2) AND b.tool IN ('', $3) AND b.allowed IS NOT NULL`
@@ -256,7 +256,7 @@ func (a admission) stoppedBy(ctx context.Context, tx pgx.Tx, counts []count) (st
 			return nil, err
 		case has == enough:
 		case a.number == 0 && (!c.waits || has == never):
-			return nil, intent.Errorf(intent.CodeBudgetExceeded, "budget %s (%s) has %s left and this asks for %s; %s", b.ID, b.BudgetLine.told(b.Allowed),
+			return nil, intent.Errorf(intent.CodeBudgetExceeded, "budget %s (%s) has %s left and this asks for %s; %s", b.ID, b.told(),
 				strings.TrimSpace(b.Left+" "+b.Currency), strings.TrimSpace(c.amount+" "+b.Currency), b.anew(has))
 		case stop == nil:
 			stop = &c
@@ -265,25 +265,25 @@ func (a admission) stoppedBy(ctx context.Context, tx pgx.Tx, counts []count) (st
 	return stop, nil
 }
 
-// told says in words what a line counts and how much is allowed on it.
-func (l BudgetLine) told(allowed string) string {
-	text := allowed + " intents"
-	switch l.Kind {
+// told says in words what a budget counts and how much it allows.
+func (b Budget) told() string {
+	text := b.Allowed + " intents"
+	switch b.Kind {
 	case BudgetIntents:
 	case BudgetMoney:
-		text = strings.TrimSpace(allowed + " " + l.Currency)
+		text = strings.TrimSpace(b.Allowed + " " + b.Currency)
 	case BudgetConcurrency:
-		text = allowed + " open intents"
+		text = b.Allowed + " open intents"
 	}
-	if l.Window > 0 {
-		text += " in " + l.Window.String()
+	if b.Window > 0 {
+		text += " in " + b.Window.String()
 	}
-	text += " of tenant " + l.Tenant
-	if l.Requester != "" {
-		text += ", for " + l.Requester
+	text += " of tenant " + b.Tenant
+	if b.Requester != "" {
+		text += ", for " + b.Requester
 	}
-	if l.Tool != "" {
-		text += ", by " + l.Tool
+	if b.Tool != "" {
+		text += ", by " + b.Tool
 	}
 	return text
 }

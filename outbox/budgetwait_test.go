@@ -12,10 +12,10 @@ import (
 )
 
 // atOnce counts what acme has open.
-var atOnce = outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetConcurrency}
+var atOnce = outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetConcurrency}
 
 // allowWaiting sets a budget that lets wait what it has no room for.
-func (b bundle) allowWaiting(t *testing.T, on outbox.BudgetLine, allowed string) outbox.Budget {
+func (b bundle) allowWaiting(t *testing.T, on outbox.BudgetSubject, allowed string) outbox.Budget {
 	t.Helper()
 	set, err := b.SetBudget(t.Context(), on, allowed, outbox.OverWait, eve)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestWhoWaitsForOneBudgetDoesNotStandInTheWayOfAnother(t *testing.T) {
 	b := start(t)
 	b.setClock(t, noon)
 	b.allowWaiting(t, atOnce, "10")
-	b.allowWaiting(t, outbox.BudgetLine{Tenant: "acme", Tool: "payments.capture", Kind: outbox.BudgetIntents, Window: time.Hour}, "1")
+	b.allowWaiting(t, outbox.BudgetSubject{Tenant: "acme", Tool: "payments.capture", Kind: outbox.BudgetIntents, Window: time.Hour}, "1")
 	other := func(key string) outbox.Proposal {
 		p := propose(key, opaque())
 		p.Tool = "payments.refund"
