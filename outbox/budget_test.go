@@ -24,14 +24,16 @@ func (b bundle) allow(t *testing.T, on outbox.BudgetSubject, allowed string) out
 	return set
 }
 
-// used is what counts under the only budget of the tenant.
-func (b bundle) used(t *testing.T) string {
+// uses fails unless so much is used of the only budget.
+func (b bundle) uses(t *testing.T, want string) {
 	t.Helper()
 	list, err := b.Budgets(t.Context(), "acme", true)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	return list[0].Used
+	if list[0].Used != want {
+		t.Errorf("%s are used, want %s", list[0].Used, want)
+	}
 }
 
 // costing is a proposal that costs so many euros.
@@ -68,16 +70,12 @@ func TestMoneyIsCountedExactlyUpToWhatIsAllowedAndAnewInTheNextWindow(t *testing
 		}
 	}
 	b.insert(t, costing("order-4", "0.01"))
-	if used := b.used(t); used != "100.00" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "100.00")
 	b.setClock(t, noon.Add(12*time.Hour-time.Microsecond))
 	b.exceeds(t, costing("order-5", "0.01"), intent.CodeBudgetExceeded)
 	b.setClock(t, noon.Add(12*time.Hour))
 	b.insert(t, costing("order-6", "100"))
-	if used := b.used(t); used != "100" {
-		t.Errorf("%s are used on the next day", used)
-	}
+	b.uses(t, "100")
 }
 
 func TestWhatIsInsertedTwiceIsCountedOnce(t *testing.T) {
@@ -87,9 +85,7 @@ func TestWhatIsInsertedTwiceIsCountedOnce(t *testing.T) {
 	for range 3 {
 		b.insert(t, costing("order-1", "10"))
 	}
-	if used := b.used(t); used != "10" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "10")
 }
 
 func TestABudgetIsReleasedOnlyOnProofThatNothingHappened(t *testing.T) {
@@ -135,10 +131,8 @@ func TestABudgetIsReleasedOnlyOnProofThatNothingHappened(t *testing.T) {
 			t.Parallel()
 			b := start(t)
 			b.allow(t, eurosADay, "10")
-			row := c.end(b, t, b.insert(t, costing("order-1", "10")))
-			if used := b.used(t); used != c.used {
-				t.Errorf("the intent is %s and %s are used, want %s", row.State, used, c.used)
-			}
+			c.end(b, t, b.insert(t, costing("order-1", "10")))
+			b.uses(t, c.used)
 		})
 	}
 }
@@ -169,9 +163,7 @@ func TestLateEvidenceOfAnEffectCountsAgainWhateverIsLeft(t *testing.T) {
 	if after := b.evidence(t, parked, late); after.Alert != intent.ReasonAppliedAfterAll {
 		t.Errorf("alert %q", after.Alert)
 	}
-	if used := b.used(t); used != "20" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "20")
 	b.exceeds(t, costing("order-3", "1"), intent.CodeBudgetExceeded)
 }
 
@@ -196,9 +188,7 @@ func TestAReissueIsCountedAgainAndRefusedWhereThereIsNoRoom(t *testing.T) {
 			t.Errorf("%+v, %v", row, err)
 		}
 	}
-	if used := b.used(t); used != "10" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "10")
 }
 
 func TestConcurrencyCountsWhatIsOpenAndIntentsThoseOfTheirWindow(t *testing.T) {
