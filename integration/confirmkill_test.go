@@ -9,7 +9,7 @@ import (
 
 // Where a worker is killed that goes on with what people have confirmed.
 var afterConfirming = []killpoint.Point{
-	killpoint.DecidedAgain, killpoint.BeforeClaim, killpoint.BeforeSend, killpoint.DuringCall,
+	killpoint.Reauthorized, killpoint.BeforeClaim, killpoint.BeforeSend, killpoint.DuringCall,
 	killpoint.BeforeEvidence, killpoint.AfterEvidence, killpoint.BeforeJournal, killpoint.AfterJournal,
 }
 
