@@ -139,7 +139,7 @@ func (a *Activities) decideExisting(ctx context.Context, tool tools.Registered, 
 	}
 	d, err := a.decide(ctx, f)
 	if err == nil && d.Allow {
-		d, err = a.after(ctx, row, tool.Spec, f, d)
+		d, err = a.stillConfirmed(ctx, row, tool.Spec, f, d)
 	}
 	if err == nil && row.Sent() && d.Code == intent.CodeGateError {
 		err = errors.New("the policy gives no answer, and nothing is sent without one: " + d.Reason)
