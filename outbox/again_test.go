@@ -261,31 +261,26 @@ func TestWhatIsDecidedAgainIsCountedAnewAndWhatWasRefusedIsNot(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	on := outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetIntents, Window: time.Hour}
-	budget, err := b.SetBudget(t.Context(), on, "1", outbox.OverDeny, eve)
+	b.allow(t, on, "1")
+	p := propose("order-4711", keyed())
+	row, err := b.Refuse(t.Context(), denial(b.insert(t, p)), seal) // admitted, and refused before it was sent
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := func() string {
-		return query[string](t, b, `SELECT used::text FROM budget_counters WHERE budget_id = $1`, budget.ID)
-	}
-	p := propose("order-4711", keyed())
-	row, err := b.Refuse(t.Context(), denial(b.insert(t, p)), seal) // admitted, and refused before it was sent
-	if err != nil || used() != "0" {
-		t.Fatalf("%v, %s used", err, used())
-	}
+	b.uses(t, "0")
 	again := b.insert(t, p.Over(row))
-	if used() != "1" {
-		t.Errorf("%s used", used())
+	b.uses(t, "1")
+	if row, err = b.Refuse(t.Context(), denial(again), seal); err != nil {
+		t.Fatal(err)
 	}
-	if row, err = b.Refuse(t.Context(), denial(again), seal); err != nil || used() != "0" {
-		t.Fatalf("%v, %s used", err, used())
-	}
+	b.uses(t, "0")
 	b.insert(t, propose("order-4712", keyed()))
 	if _, err = b.Insert(t.Context(), p.Over(row)); intent.CodeOf(err) != intent.CodeBudgetExceeded {
 		t.Errorf("%v", err)
 	}
-	if now := b.load(t, row.ID); now.Generation != 2 || now.State != intent.Refused || used() != "1" {
-		t.Errorf("generation %d, %s, %s used", now.Generation, now.State, used())
+	b.uses(t, "1")
+	if now := b.load(t, row.ID); now.Generation != 2 || now.State != intent.Refused {
+		t.Errorf("generation %d, %s", now.Generation, now.State)
 	}
 }
 

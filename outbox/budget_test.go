@@ -17,7 +17,12 @@ var eurosADay = outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetMoney, C
 
 func (b bundle) allow(t *testing.T, on outbox.BudgetSubject, allowed string) outbox.Budget {
 	t.Helper()
-	set, err := b.SetBudget(t.Context(), on, allowed, outbox.OverDeny, eve)
+	return b.setBudget(t, on, allowed, outbox.OverDeny)
+}
+
+func (b bundle) setBudget(t *testing.T, on outbox.BudgetSubject, allowed string, over outbox.BudgetOver) outbox.Budget {
+	t.Helper()
+	set, err := b.SetBudget(t.Context(), on, allowed, over, eve)
 	if err != nil {
 		t.Fatal(err)
 	}

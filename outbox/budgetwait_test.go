@@ -17,11 +17,7 @@ var atOnce = outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetConcurrency
 // allowWaiting sets a budget that lets wait what it has no room for.
 func (b bundle) allowWaiting(t *testing.T, on outbox.BudgetSubject, allowed string) outbox.Budget {
 	t.Helper()
-	set, err := b.SetBudget(t.Context(), on, allowed, outbox.OverWait, eve)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return b.setBudget(t, on, allowed, outbox.OverWait)
 }
 
 // admits counts those that wait for budgets and checks which of the rows may go on by that.
