@@ -124,10 +124,10 @@ func (c *Client) budgetWait(ctx context.Context, row outbox.Row) (*BudgetWait, e
 	return &BudgetWait{Budget: budgetOf(w.Budget), Asks: w.Asks, Ahead: w.Ahead, Since: w.Since}, nil
 }
 
-// SetBudget allows so much, says what becomes of what is over it, and returns the budget as it stands then. It counts what is admitted
-// after it was set for the first time. The budget of the same tenant, requester, tool, kind,
-// currency and window is changed and keeps its count. A request that cannot be one has code
-// invalid_budget or invalid_name.
+// SetBudget allows so much, says what becomes of what is over it, and returns the budget as it
+// stands then. It counts what is admitted after it was set for the first time. The budget of the
+// same tenant, requester, tool, kind, currency and window is changed and keeps its count. A request
+// that cannot be one has code invalid_budget or invalid_name.
 func (c *Client) SetBudget(ctx context.Context, r BudgetRequest, by Decider) (Budget, error) {
 	if err := r.check(); err != nil {
 		return Budget{}, err
@@ -135,7 +135,7 @@ func (c *Client) SetBudget(ctx context.Context, r BudgetRequest, by Decider) (Bu
 	if err := by.check(); err != nil {
 		return Budget{}, err
 	}
-	on := outbox.BudgetLine{Tenant: r.Tenant, Requester: r.Requester, Tool: r.Tool, Kind: r.Kind, Currency: r.Currency, Window: r.Window}
+	on := outbox.BudgetSubject{Tenant: r.Tenant, Requester: r.Requester, Tool: r.Tool, Kind: r.Kind, Currency: r.Currency, Window: r.Window}
 	set, err := c.store.SetBudget(ctx, on, r.Allowed, cmp.Or(r.Over, OverDeny), by.recorded())
 	if err != nil {
 		return Budget{}, undecided(ctx, outbox.Row{}, err)
@@ -150,13 +150,9 @@ const (
 )
 
 func (r BudgetRequest) check() error {
-	for _, name := range []struct{ what, value string }{{"tenant", r.Tenant}, {"requester", r.Requester}, {"tool", r.Tool}} {
-		if name.value == "" && name.what != "tenant" {
-			continue
-		}
-		if err := intent.CheckName(name.what, name.value); err != nil {
-			return err
-		}
+	err := cmp.Or(intent.CheckName("tenant", r.Tenant), intent.CheckOptionalName("requester", r.Requester), intent.CheckOptionalName("tool", r.Tool))
+	if err != nil {
+		return err
 	}
 	problem := ""
 	switch r.Kind {
@@ -212,7 +208,7 @@ func digits(text string) bool {
 // also those that were removed. There are at most 1,000. The error has code invalid_name if the
 // tenant is no name.
 func (c *Client) Budgets(ctx context.Context, tenant string, all bool) ([]Budget, error) {
-	if err := checkGiven("tenant", tenant); err != nil {
+	if err := intent.CheckOptionalName("tenant", tenant); err != nil {
 		return nil, err
 	}
 	list, err := c.store.Budgets(ctx, tenant, all)

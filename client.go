@@ -83,7 +83,10 @@ func (c *Client) submit(ctx context.Context, p prepared) (outbox.Row, error) {
 		if err != nil {
 			return outbox.Row{}, err
 		}
-		if p.answeredBy(at, try == 0) {
+		if try == 0 {
+			p.finds(at)
+		}
+		if p.answeredBy(at) {
 			return at.row, nil
 		}
 		if p, err = c.stage(ctx, p); err != nil {
@@ -133,7 +136,10 @@ func (c *Client) execute(ctx context.Context, p prepared) (outbox.Row, error) {
 		if err != nil {
 			return outbox.Row{}, err
 		}
-		if p.answeredBy(at, try == 0) && at.row.Next().Kind == intent.Stop {
+		if try == 0 {
+			p.finds(at)
+		}
+		if p.answeredBy(at) && at.row.Next().Kind == intent.Stop {
 			return at.row, nil
 		}
 		if p, err = c.stage(ctx, p); err != nil {

@@ -66,12 +66,12 @@ type Decision struct {
 // on the intent's row, is used once, and is in the receipt. The intent is returned as it stands
 // when the decision is committed; it runs whatever becomes of the caller.
 //
-// The error has code intent_altered if somebody changed the intent in the database past its guards;
-// self_confirmation if the decider asked for the intent, is somebody for whom it
-// was asked, or acts for one of these; already_confirmed if the decider is one of several and
-// others are missing; not_permitted if the policies that the intent was decided on do not let the
-// decider confirm it; confirmation_expired if it is too late; and not_awaiting_confirmation if the
-// intent does not wait, or no longer does; it then says who decided what.
+// The error has code intent_altered if somebody changed the intent in the database past its
+// guards; self_confirmation if the decider asked for the intent, is somebody for whom it was
+// asked, or acts for one of these; already_confirmed if the decider is one of several and others
+// are missing; not_permitted if the policies that the intent was decided on do not let the
+// decider confirm it; confirmation_expired if it is too late; and not_awaiting_confirmation if
+// the intent does not wait, or no longer does; it then says who decided what.
 func (c *Client) Confirm(ctx context.Context, id intent.ID, by Decider) (Intent, error) {
 	return c.ConfirmShown(ctx, id, "", by)
 }
@@ -220,8 +220,7 @@ func (c *Client) decisions(ctx context.Context, row outbox.Row) ([]Decision, err
 	}
 	list := make([]Decision, len(recorded))
 	for i, d := range recorded {
-		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note,
-			Standing: Standing{AuthenticationSource: d.AuthenticationSource, Roles: d.Roles, OnBehalfOf: d.OnBehalfOf}, Generation: d.Generation, DecidedAt: d.DecidedAt}
+		list[i] = Decision{Kind: d.Kind, Principal: d.Principal, Note: d.Note, Standing: standingOf(d.Decider), Generation: d.Generation, DecidedAt: d.DecidedAt}
 	}
 	return list, nil
 }

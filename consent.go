@@ -54,19 +54,15 @@ func (c *Client) RevokeConsent(ctx context.Context, on ConsentSubject, by Decide
 }
 
 func (c *Client) setConsent(ctx context.Context, on ConsentSubject, granted bool, by Decider) (Consent, error) {
-	for _, name := range []struct{ what, value string }{{"tenant", on.Tenant}, {"person", on.Person}, {"purpose", on.Purpose}} {
-		if err := intent.CheckName(name.what, name.value); err != nil {
-			return Consent{}, err
-		}
-	}
-	if err := by.check(); err != nil {
+	err := cmp.Or(intent.CheckName("tenant", on.Tenant), intent.CheckName("person", on.Person), intent.CheckName("purpose", on.Purpose), by.check())
+	if err != nil {
 		return Consent{}, err
 	}
 	if granted && slices.Contains(by.OnBehalfOf, on.Person) {
 		return Consent{}, intent.Errorf(intent.CodeDelegatedConsent,
 			"%s acts for %s and may not grant that one's consent; the person has to, or somebody who does not act for that person", by.Principal, on.Person)
 	}
-	set, err := c.store.SetConsent(ctx, outbox.ConsentLine(on), granted, by.recorded())
+	set, err := c.store.SetConsent(ctx, outbox.ConsentSubject(on), granted, by.recorded())
 	if err != nil {
 		return Consent{}, undecided(ctx, outbox.Row{}, err)
 	}
@@ -77,10 +73,10 @@ func (c *Client) setConsent(ctx context.Context, on ConsentSubject, granted bool
 // ever said. Ordered by tenant, person and purpose, the newest first; at most 1,000.
 // The error has code invalid_name if a name is none.
 func (c *Client) Consents(ctx context.Context, of ConsentSubject, all bool) ([]Consent, error) {
-	if err := cmp.Or(checkGiven("tenant", of.Tenant), checkGiven("person", of.Person), checkGiven("purpose", of.Purpose)); err != nil {
+	if err := cmp.Or(intent.CheckOptionalName("tenant", of.Tenant), intent.CheckOptionalName("person", of.Person), intent.CheckOptionalName("purpose", of.Purpose)); err != nil {
 		return nil, err
 	}
-	list, err := c.store.Consents(ctx, outbox.ConsentLine(of), all)
+	list, err := c.store.Consents(ctx, outbox.ConsentSubject(of), all)
 	consents := make([]Consent, len(list))
 	for i, said := range list {
 		consents[i] = consentOf(said)
@@ -88,14 +84,6 @@ func (c *Client) Consents(ctx context.Context, of ConsentSubject, all bool) ([]C
 	return consents, err
 }
 
-// checkGiven checks a name by which a list is narrowed; empty it stands for any.
-func checkGiven(what, name string) error {
-	if name == "" {
-		return nil
-	}
-	return intent.CheckName(what, name)
-}
-
 func consentOf(said outbox.Consent) Consent {
-	return Consent{ConsentSubject: ConsentSubject(said.ConsentLine), Granted: said.Granted, Statement: statementOf(said.Said)}
+	return Consent{ConsentSubject: ConsentSubject(said.ConsentSubject), Granted: said.Granted, Statement: statementOf(said.Said)}
 }

@@ -63,20 +63,16 @@ func (c *Client) Doubt(ctx context.Context, f DoubtFilter) (DoubtPage, error) {
 		return DoubtPage{}, err
 	}
 	list := DoubtPage{Doubts: make([]Doubt, len(page.Rows)), Next: page.Next}
-	stakes := map[string]stakeOf{} // of tools
 	for i, row := range page.Rows {
-		stake, known := stakes[row.Tool]
-		if !known {
-			if stake, err = c.stakeOf(ctx, row.Tool); err != nil {
-				return DoubtPage{}, err
-			}
-			stakes[row.Tool] = stake
-		}
 		v, err := c.view(ctx, row)
 		if err != nil {
 			return DoubtPage{}, err
 		}
-		list.Doubts[i] = doubtOf(row, v, stake)
+		spec, err := c.specOf(ctx, row)
+		if err != nil {
+			return DoubtPage{}, err
+		}
+		list.Doubts[i] = doubtOf(row, v, spec.stake)
 	}
 	return list, nil
 }
@@ -118,15 +114,6 @@ func later(a, b time.Time) time.Time {
 
 // stakeOf says where a tool's payload names what is at stake.
 type stakeOf struct{ amount, currency string }
-
-// stakeOf reads it from the spec in force. Of a tool that nobody publishes nothing is known.
-func (c *Client) stakeOf(ctx context.Context, tool string) (stakeOf, error) {
-	spec, err := c.Tool(ctx, tool)
-	if intent.CodeOf(err) == intent.CodeUnknownTool {
-		return stakeOf{}, nil
-	}
-	return stakeOf{spec.StakeAmount, spec.StakeCurrency}, err
-}
 
 func (s stakeOf) in(payload []byte) *Stake {
 	if s.amount == "" {

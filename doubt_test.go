@@ -35,6 +35,18 @@ func TestADoubtShowsWhatAPersonNeedsToFindOutWhatHappened(t *testing.T) {
 	}
 }
 
+func TestADoubtShowsWhatIsAtStakeByTheSpecThatItWasSentUnder(t *testing.T) {
+	t.Parallel()
+	e, _ := doubtful(t, refund)
+	later := refund
+	later.Stake, later.Timeout = tools.Stake{}, time.Minute
+	e.propose(t, later, "order-4712") // now it is the one in force
+	page, err := e.Doubt(t.Context(), DoubtFilter{})
+	if err != nil || len(page.Doubts) != 1 || page.Doubts[0].Stake == nil || page.Doubts[0].Stake.Currency != "EUR" {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
 func TestADoubtNamesEveryKeyThatMayHaveHadItsEffect(t *testing.T) {
 	t.Parallel()
 	first, second := intent.DeriveKey("acme", "transfers.create", "order-1", 1), intent.DeriveKey("acme", "transfers.create", "order-1", 2)

@@ -56,18 +56,11 @@ func (c *Client) RemoveEgress(ctx context.Context, on EgressSubject, by Decider)
 }
 
 func (c *Client) setEgress(ctx context.Context, on EgressSubject, verdict EgressVerdict, by Decider) (EgressRule, error) {
-	for _, name := range []struct{ what, value string }{{"tenant", on.Tenant}, {"data class", on.DataClass}, {"provider", on.Provider}} {
-		if name.value == "" && name.what == "tenant" {
-			continue
-		}
-		if err := intent.CheckName(name.what, name.value); err != nil {
-			return EgressRule{}, err
-		}
-	}
-	if err := by.check(); err != nil {
+	err := cmp.Or(intent.CheckOptionalName("tenant", on.Tenant), intent.CheckName("data class", on.DataClass), intent.CheckName("provider", on.Provider), by.check())
+	if err != nil {
 		return EgressRule{}, err
 	}
-	set, err := c.store.SetEgress(ctx, outbox.EgressLine(on), verdict, by.recorded())
+	set, err := c.store.SetEgress(ctx, outbox.EgressSubject(on), verdict, by.recorded())
 	if err != nil {
 		return EgressRule{}, undecided(ctx, outbox.Row{}, err)
 	}
@@ -78,10 +71,10 @@ func (c *Client) setEgress(ctx context.Context, on EgressSubject, verdict Egress
 // Ordered by provider, class and tenant, the newest first; at most 1,000. The error has
 // code invalid_name if a name is none.
 func (c *Client) EgressRules(ctx context.Context, of EgressSubject, all bool) ([]EgressRule, error) {
-	if err := cmp.Or(checkGiven("tenant", of.Tenant), checkGiven("data class", of.DataClass), checkGiven("provider", of.Provider)); err != nil {
+	if err := cmp.Or(intent.CheckOptionalName("tenant", of.Tenant), intent.CheckOptionalName("data class", of.DataClass), intent.CheckOptionalName("provider", of.Provider)); err != nil {
 		return nil, err
 	}
-	list, err := c.store.EgressRules(ctx, outbox.EgressLine(of), all)
+	list, err := c.store.EgressRules(ctx, outbox.EgressSubject(of), all)
 	rules := make([]EgressRule, len(list))
 	for i, said := range list {
 		rules[i] = egressOf(said)
@@ -90,5 +83,5 @@ func (c *Client) EgressRules(ctx context.Context, of EgressSubject, all bool) ([
 }
 
 func egressOf(said outbox.EgressRule) EgressRule {
-	return EgressRule{EgressSubject: EgressSubject(said.EgressLine), Verdict: said.Verdict, Statement: statementOf(said.Said)}
+	return EgressRule{EgressSubject: EgressSubject(said.EgressSubject), Verdict: said.Verdict, Statement: statementOf(said.Said)}
 }

@@ -3,7 +3,6 @@ package writ
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -93,9 +92,9 @@ func (c *Client) ExplainIntent(ctx context.Context, id intent.ID, files map[stri
 		return IntentExplanation{}, err
 	}
 	e := IntentExplanation{Intent: row.ID, Tool: row.Tool, Decision: row.Decision}
-	var decision policy.Decision
-	if err := json.Unmarshal(row.Decision, &decision); err != nil {
-		return e, fmt.Errorf("decision of intent %s: %w", id, err)
+	decision, err := decisionOf(row)
+	if err != nil {
+		return e, err
 	}
 	tool, f, err := c.factsOf(ctx, row, decision)
 	if err != nil {
@@ -142,14 +141,10 @@ func (c *Client) factsOf(ctx context.Context, row outbox.Row, decision policy.De
 	if err != nil {
 		return Tool{}, policy.Facts{}, err
 	}
-	spec, known, err := c.store.SpecOf(ctx, row.Tool, row.SpecDigest)
+	tool, known, err := c.toolOfIntent(ctx, row)
 	if err == nil && !known {
-		spec, err = c.store.Spec(ctx, row.Tool)
+		tool, err = c.Tool(ctx, row.Tool)
 	}
-	if err != nil {
-		return Tool{}, policy.Facts{}, err
-	}
-	tool, err := toolOf(spec)
 	return tool, policy.Facts{
 		Context: asked, Tool: policy.Tool{Name: row.Tool}, Payload: payload, Risk: decision.Risk, Now: row.CreatedAt,
 	}, err

@@ -34,9 +34,9 @@ type rules struct {
 // no text: then a worker of an earlier release had it, which could rule no decider, or it is the
 // host's own and not in Cedar.
 func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
-	var decision policy.Decision
-	if err := json.Unmarshal(row.Decision, &decision); err != nil {
-		return nil, fmt.Errorf("decision of intent %s: %w", row.ID, err)
+	decision, err := decisionOf(row)
+	if err != nil {
+		return nil, err
 	}
 	if decision.PolicyDigest == "" {
 		return nil, nil
@@ -57,6 +57,15 @@ func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
 		return nil, err
 	}
 	return &rules{policy: bound, facts: facts}, nil
+}
+
+// decisionOf is the decision that is on the row.
+func decisionOf(row outbox.Row) (policy.Decision, error) {
+	var d policy.Decision
+	if err := json.Unmarshal(row.Decision, &d); err != nil {
+		return d, fmt.Errorf("decision of intent %s: %w", row.ID, err)
+	}
+	return d, nil
 }
 
 // permit is the error, with code not_permitted, of somebody whom the policies do not let decide so.

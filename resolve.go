@@ -101,8 +101,8 @@ func (r Resolution) decision() intent.DecisionKind {
 // promises is the error of a result that the intent's tool would not have answered, as it was
 // when the intent was authorized. If that is not known any more, any answer may be one.
 func (c *Client) promises(ctx context.Context, row outbox.Row, result []byte) error {
-	tool, err := c.toolOfIntent(ctx, row)
-	if err != nil || tool == nil {
+	tool, known, err := c.toolOfIntent(ctx, row)
+	if err != nil || !known {
 		return err
 	}
 	schema, err := tools.CompileSchema(tool.Behaviour.OutputSchema)
@@ -136,21 +136,21 @@ func (c *Client) Reissue(ctx context.Context, id intent.ID, by Decider) (Intent,
 
 // moneyOf is what budgets of money count of the intent, by the spec that it was authorized under.
 func (c *Client) moneyOf(ctx context.Context, row outbox.Row) (*outbox.Money, error) {
-	tool, err := c.toolOfIntent(ctx, row)
-	if err != nil || tool == nil {
+	tool, known, err := c.toolOfIntent(ctx, row)
+	if err != nil || !known {
 		return nil, err
 	}
 	payload, err := c.store.Payload(ctx, row.ID)
 	return (*outbox.Money)(policy.MoneyOf(payload, tool.StakeAmount, tool.StakeCurrency)), err
 }
 
-// toolOfIntent is the intent's tool as it was when the intent was authorized; nil if that is not
+// toolOfIntent is the intent's tool as it was when the intent was authorized; false if that is not
 // known any more.
-func (c *Client) toolOfIntent(ctx context.Context, row outbox.Row) (*Tool, error) {
+func (c *Client) toolOfIntent(ctx context.Context, row outbox.Row) (tool Tool, known bool, err error) {
 	spec, known, err := c.store.SpecOf(ctx, row.Tool, row.SpecDigest)
 	if err != nil || !known {
-		return nil, err
+		return Tool{}, false, err
 	}
-	tool, err := toolOf(spec)
-	return &tool, err
+	tool, err = toolOf(spec)
+	return tool, true, err
 }

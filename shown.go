@@ -13,53 +13,50 @@ import (
 
 // shownSpec is what of a tool's published spec decides how a payload is shown.
 type shownSpec struct {
+	// known is false if nobody has published the tool.
+	known  bool
 	schema *tools.Schema
 	stake  stakeOf
 }
 
-// specOf returns the spec that the row was authorized under, as it is published last, or if it is
-// not on record the one in force; false if there is none either. One that was read is kept: what a
-// digest stands for never changes, and of the rest nothing is lost if it is old.
-func (c *Client) specOf(ctx context.Context, row outbox.Row) (shownSpec, bool, error) {
-	if known, ok := c.shownSpecs.Load(row.SpecDigest); ok {
-		return known.(shownSpec), true, nil
+// specOf returns the spec that the row was authorized under, or if it is not on record the one in
+// force. One that was read is kept: what a digest stands for never changes, and of the rest nothing
+// is lost if it is old.
+func (c *Client) specOf(ctx context.Context, row outbox.Row) (shownSpec, error) {
+	if kept, ok := c.shownSpecs.Load(row.SpecDigest); ok {
+		return kept.(shownSpec), nil
 	}
-	published, found, err := c.store.SpecOf(ctx, row.Tool, row.SpecDigest)
-	if err != nil {
-		return shownSpec{}, false, err
-	}
-	if !found {
+	tool, known, err := c.toolOfIntent(ctx, row)
+	switch {
+	case err != nil:
+		return shownSpec{}, err
+	case !known:
 		return c.specInForce(ctx, row.Tool)
 	}
-	spec, err := shownSpecOf(published)
+	spec, err := shownSpecOf(tool)
 	if err == nil {
 		c.shownSpecs.Store(row.SpecDigest, spec)
 	}
-	return spec, err == nil, err
+	return spec, err
 }
 
 // specInForce is specOf of what was not authorized.
-func (c *Client) specInForce(ctx context.Context, tool string) (shownSpec, bool, error) {
-	published, err := c.store.Spec(ctx, tool)
-	if intent.CodeOf(err) == intent.CodeUnknownTool {
-		return shownSpec{}, false, nil
-	}
-	if err != nil {
-		return shownSpec{}, false, err
-	}
-	spec, err := shownSpecOf(published)
-	return spec, err == nil, err
-}
-
-func shownSpecOf(published outbox.Spec) (shownSpec, error) {
-	tool, err := toolOf(published)
-	if err != nil {
+func (c *Client) specInForce(ctx context.Context, name string) (shownSpec, error) {
+	tool, err := c.Tool(ctx, name)
+	switch {
+	case intent.CodeOf(err) == intent.CodeUnknownTool:
+		return shownSpec{}, nil
+	case err != nil:
 		return shownSpec{}, err
 	}
-	spec := shownSpec{stake: stakeOf{tool.StakeAmount, tool.StakeCurrency}}
+	return shownSpecOf(tool)
+}
+
+func shownSpecOf(tool Tool) (spec shownSpec, err error) {
+	spec = shownSpec{known: true, stake: stakeOf{tool.StakeAmount, tool.StakeCurrency}}
 	if raw := tool.Behaviour.InputSchema; bytes.Contains(raw, []byte(`"writeOnly"`)) { // few have one, and compiling takes time
 		if spec.schema, err = tools.CompileSchema(raw); err != nil {
-			return shownSpec{}, fmt.Errorf("input schema of %s: %w", published.Name, err)
+			return shownSpec{}, fmt.Errorf("input schema of %s: %w", tool.Name, err)
 		}
 	}
 	return spec, nil
@@ -72,11 +69,11 @@ func (c *Client) showPayload(ctx context.Context, row outbox.Row, v *Intent) err
 	if err != nil {
 		return err
 	}
-	spec, found, err := c.specOf(ctx, row)
+	spec, err := c.specOf(ctx, row)
 	if err != nil {
 		return err
 	}
-	if err := spec.show(payload, found, v); err != nil {
+	if err := spec.show(payload, v); err != nil {
 		return err
 	}
 	if row.State == intent.AwaitingConfirmation {
@@ -92,15 +89,15 @@ func (c *Client) lookShown(ctx context.Context, id intent.ID) (outbox.Row, *Inte
 	if err != nil || submitted == nil {
 		return row, nil, err
 	}
-	spec, found, err := c.specInForce(ctx, submitted.Tool)
+	spec, err := c.specInForce(ctx, submitted.Tool)
 	if err == nil {
-		err = spec.show(submitted.Payload, found, submitted)
+		err = spec.show(submitted.Payload, submitted)
 	}
 	return row, submitted, err
 }
 
-func (s shownSpec) show(payload []byte, found bool, v *Intent) (err error) {
-	if !found {
+func (s shownSpec) show(payload []byte, v *Intent) (err error) {
+	if !s.known {
 		v.Payload, v.Masked = json.RawMessage(`"`+tools.Masked+`"`), []string{""}
 		return nil
 	}

@@ -64,14 +64,17 @@ func (c *Client) foundRow(ctx context.Context, p prepared, row outbox.Row) (stan
 	return at, err
 }
 
-// answeredBy reports whether the row is the request's, and not a refusal that it asks to have
-// decided on again: only the one that it found when it came.
-func (p *prepared) answeredBy(at standing, first bool) bool {
-	if first && at.again {
+// finds notes what the request found when it came: only a refusal that stood then is decided on
+// again for it.
+func (p *prepared) finds(at standing) {
+	if at.again {
 		p.refused = at.row.Generation
 	}
-	return at.found && !p.asksAgain(at.row)
 }
+
+// answeredBy reports whether the row is the request's, and not the refusal that it asks to have
+// decided on again.
+func (p prepared) answeredBy(at standing) bool { return at.found && !p.asksAgain(at.row) }
 
 // asksAgain reports whether the row is the refusal that the request found, before that was decided
 // on again.

@@ -142,8 +142,8 @@ func (c *Client) listSubmitted(ctx context.Context, f ListFilter) (IntentPage, e
 	return list, nil
 }
 
-// look returns the row of an intent, or the view of an enqueued request with its whole payload; the error of an id that
-// neither has is intent_not_found. A request is an intent before it is no longer enqueued, so the
+// look returns the row of an intent, or the view of an enqueued request with its whole payload; the
+// error of an id that neither has is intent_not_found. A request is an intent before it is no longer enqueued, so the
 // last look finds what became one between the first two.
 func (c *Client) look(ctx context.Context, id intent.ID) (row outbox.Row, submitted *Intent, err error) {
 	row, err = c.store.Load(ctx, id)

@@ -118,33 +118,20 @@ type Worker struct {
 // is about the configuration or a spec.
 func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker, error) {
 	cfg = cfg.withDefaults()
-	for _, name := range []struct{ what, value string }{{"task queue", cfg.TaskQueue}, {"worker identity", cfg.Identity}} {
-		if err := intent.CheckName(name.what, name.value); err != nil {
-			return nil, intent.Errorf(intent.CodeInvalidConfig, "%w", err)
-		}
-	}
-	if err := checkLimit("MaxResult", cfg.MaxResult, maxMaxResult); err != nil {
+	if err := cfg.check(); err != nil {
 		return nil, err
-	}
-	if err := checkAtOnce(cfg.DispatchAtOnce); err != nil {
-		return nil, err
-	}
-	if cfg.ConfirmWithin < 0 || cfg.ConfirmWithin > maxConfirmWithin {
-		return nil, intent.Errorf(intent.CodeInvalidConfig, "ConfirmWithin is %s; choose up to %s, or 0 for the default", cfg.ConfirmWithin, maxConfirmWithin)
 	}
 	registry, err := tools.NewRegistry(list...)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.StoredPolicies && cfg.Policy != nil {
-		return nil, intent.Errorf(intent.CodeInvalidConfig, "Policy and StoredPolicies are both set; choose one of them")
-	}
 	var published []tools.Published
 	for _, t := range registry.All() {
 		published = append(published, t.Spec.Publish())
 	}
+	hosted := activities.Hosted(published)
 	if checked, ok := cfg.Policy.(policy.Checked); ok {
-		if cfg.Policy, err = checked.ForTools(activities.Hosted(published)); err != nil {
+		if cfg.Policy, err = checked.ForTools(hosted); err != nil {
 			return nil, err
 		}
 	}
@@ -154,12 +141,33 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 	}
 	store := outbox.New(conn.pool)
 	if cfg.StoredPolicies {
-		cfg.Policy = &storedPolicies{store: store, hosted: activities.Hosted(published), read: map[string]storedSet{}}
+		cfg.Policy = &storedPolicies{store: store, hosted: hosted, read: map[string]storedSet{}}
 	}
 	w := &Worker{connection: conn, cfg: cfg, registry: registry, store: store, ready: make(chan struct{})}
 	// A Temporal that lost its store knows no search attributes, and starts nothing without them.
 	w.sweeper = recovery.NewSweeper(w.store, w.temporal, cfg.Logger).Needs(w.registered)
 	return w, nil
+}
+
+func (c WorkerConfig) check() error {
+	for _, name := range []struct{ what, value string }{{"task queue", c.TaskQueue}, {"worker identity", c.Identity}} {
+		if err := intent.CheckName(name.what, name.value); err != nil {
+			return intent.Errorf(intent.CodeInvalidConfig, "%w", err)
+		}
+	}
+	if err := checkLimit("MaxResult", c.MaxResult, maxMaxResult); err != nil {
+		return err
+	}
+	if err := checkAtOnce(c.DispatchAtOnce); err != nil {
+		return err
+	}
+	if c.ConfirmWithin < 0 || c.ConfirmWithin > maxConfirmWithin {
+		return intent.Errorf(intent.CodeInvalidConfig, "ConfirmWithin is %s; choose up to %s, or 0 for the default", c.ConfirmWithin, maxConfirmWithin)
+	}
+	if c.StoredPolicies && c.Policy != nil {
+		return intent.Errorf(intent.CodeInvalidConfig, "Policy and StoredPolicies are both set; choose one of them")
+	}
+	return nil
 }
 
 // Identity names the process in claims and in the Temporal UI.

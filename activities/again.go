@@ -2,13 +2,11 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
 	"writ/intent"
 	"writ/outbox"
-	"writ/policy"
 	"writ/tools"
 )
 
@@ -65,8 +63,8 @@ const sameFor = time.Minute
 // repeats reports whether the decision says what the refusal on the row says: then that stands, with
 // its receipt, so that whoever asks in a loop writes nothing.
 func (d decided) repeats(row outbox.Row, spec intent.Digest) bool {
-	var before policy.Decision
-	if d.Allow || spec != row.SpecDigest || json.Unmarshal(row.Decision, &before) != nil {
+	before, err := parseDecision(row.Decision)
+	if err != nil || d.Allow || spec != row.SpecDigest {
 		return false
 	}
 	same := !before.Allow && d.Code == before.Code && d.Policy == before.Policy &&
@@ -76,9 +74,9 @@ func (d decided) repeats(row outbox.Row, spec intent.Digest) bool {
 
 // decideRequest decides on a request that has no row, or a refused one.
 func (a *Activities) decideRequest(ctx context.Context, r Request) (tools.Registered, decided, error) {
-	tool, ok := a.registry.Lookup(r.Tool)
-	if !ok {
-		return tool, decided{}, intent.Errorf(intent.CodeUnknownTool, "the worker on task queue %q has no tool named %q", a.queue, r.Tool)
+	tool, err := a.asked(r)
+	if err != nil {
+		return tool, decided{}, err
 	}
 	if err := tools.Validate(tool, r.Payload); err != nil {
 		return tool, decided{}, err

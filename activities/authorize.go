@@ -51,7 +51,7 @@ func (a *Activities) authorize(ctx context.Context, in Input) (Progress, error) 
 			return a.authorizeRefused(ctx, *request, row)
 		}
 	}
-	return a.authorizeAgain(ctx, row)
+	return a.reauthorize(ctx, row)
 }
 
 func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent string) (Progress, error) {
@@ -81,12 +81,12 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent st
 	return p, err
 }
 
-// authorizeAgain decides what an intent that exists does next. What is to be invoked needs
+// reauthorize decides what an intent that exists does next. What is to be invoked needs
 // a worker that hosts the tool, and is waited for here, where Temporal retries with a
 // backoff. Policy is asked again before every attempt. Before the first one the tool must
 // still behave as it did when the intent was authorized; once something was sent, the intent
 // goes on under the behaviour that it was sent with.
-func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progress, error) {
+func (a *Activities) reauthorize(ctx context.Context, row outbox.Row) (Progress, error) {
 	p := progressOf(row)
 	if p.Step.Kind == intent.Reconcile {
 		_, _, err := a.reconciler(row.Tool, &row)
@@ -99,8 +99,8 @@ func (a *Activities) authorizeAgain(ctx context.Context, row outbox.Row) (Progre
 	if err != nil {
 		return Progress{}, err
 	}
-	decision, err := a.decideAgain(ctx, tool, row)
-	killpoint.Reach(killpoint.DecidedAgain, row.ID.String())
+	decision, err := a.decideExisting(ctx, tool, row)
+	killpoint.Reach(killpoint.Reauthorized, row.ID.String())
 	if err != nil || decision.Allow {
 		return p, err
 	}
@@ -117,9 +117,9 @@ func mayNotContinue(tool tools.Registered, row outbox.Row) error {
 	return fmt.Errorf("the tool %s behaves otherwise here than the intent's earlier attempts were sent under (class, provider, key window or lookup); start a worker that has it as it was", row.Tool)
 }
 
-// decideAgain decides on an intent that exists. A policy that gives no answer about one of which
+// decideExisting decides on an intent that exists. A policy that gives no answer about one of which
 // something was sent is waited for: it has not said no, and an outcome may be open.
-func (a *Activities) decideAgain(ctx context.Context, tool tools.Registered, row outbox.Row) (decided, error) {
+func (a *Activities) decideExisting(ctx context.Context, tool tools.Registered, row outbox.Row) (decided, error) {
 	if row.Sent() {
 		if err := mayNotContinue(tool, row); err != nil {
 			return decided{}, err
@@ -131,7 +131,7 @@ func (a *Activities) decideAgain(ctx context.Context, tool tools.Registered, row
 	if err != nil {
 		return decided{}, err
 	}
-	f := facts(tool.Spec, r, row.ReadAt)
+	f := facts(tool.Spec, r, row.ReadAt) // the database's clock, without asking for it once more
 	if a.follow != nil {
 		if f, err = a.factsNow(ctx, tool.Spec, r); err != nil {
 			return decided{}, err
@@ -139,7 +139,7 @@ func (a *Activities) decideAgain(ctx context.Context, tool tools.Registered, row
 	}
 	d, err := a.decide(ctx, f)
 	if err == nil && d.Allow {
-		d, err = a.after(ctx, row, tool.Spec, f, d)
+		d, err = a.stillConfirmed(ctx, row, tool.Spec, f, d)
 	}
 	if err == nil && row.Sent() && d.Code == intent.CodeGateError {
 		err = errors.New("the policy gives no answer, and nothing is sent without one: " + d.Reason)
@@ -180,7 +180,7 @@ func (a *Activities) factsNow(ctx context.Context, spec tools.Spec, r Request) (
 
 // facts are what the request is decided on; now is the database's time.
 func facts(spec tools.Spec, r Request, now time.Time) policy.Facts {
-	return policy.Facts{Context: r.Context, Tool: factsOf(spec), Payload: r.Payload, Now: now}
+	return policy.Facts{Context: r.Context, Tool: ruledTool(spec), Payload: r.Payload, Now: now}
 }
 
 // decide asks the engine.

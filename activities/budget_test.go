@@ -14,7 +14,7 @@ import (
 // budget allows so much of the kind to acme in an hour.
 func (b bundle) budget(t *testing.T, kind outbox.BudgetKind, allowed string) {
 	t.Helper()
-	b.allow(t, outbox.BudgetLine{Tenant: "acme", Kind: kind, Window: time.Hour}, allowed)
+	b.allow(t, outbox.BudgetSubject{Tenant: "acme", Kind: kind, Window: time.Hour}, allowed)
 }
 
 // priced is the capture whose spec names its amount.
@@ -95,7 +95,7 @@ func TestWhatWaitsForABudgetIsAskedAboutAgainWhenItsTurnHasCome(t *testing.T) {
 			t.Parallel()
 			v, provider := &verdict{allow: true}, &provider{answers: []func() (tools.Result, error){applied}}
 			b := start(t, v, tools.New(priced(), provider.invoke))
-			on := outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetMoney, Window: time.Hour}
+			on := outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetMoney, Window: time.Hour}
 			set := func(allowed string) {
 				if _, err := b.store.SetBudget(t.Context(), on, allowed, outbox.OverWait, eve); err != nil {
 					t.Fatal(err)
@@ -133,7 +133,7 @@ func TestWhatWaitsForABudgetIsAskedAboutAgainWhenItsTurnHasCome(t *testing.T) {
 func TestWhatABudgetRefusedAndThenLetsWaitRunsOnceWhenItIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	b, provider := hosting(t, priced(), applied)
-	on := outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetMoney, Window: time.Hour}
+	on := outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetMoney, Window: time.Hour}
 	set := func(allowed string, over outbox.BudgetOver) {
 		t.Helper()
 		if _, err := b.store.SetBudget(t.Context(), on, allowed, over, eve); err != nil {

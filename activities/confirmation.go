@@ -22,9 +22,9 @@ var expiry = func() []byte {
 	return d.recorded
 }()
 
-// after is the decision that was made again on the row: what people confirmed then must be as
-// much as is asked for now, and only those count whom the policy of now lets confirm.
-func (a *Activities) after(ctx context.Context, row outbox.Row, spec tools.Spec, f policy.Facts, d decided) (decided, error) {
+// stillConfirmed is the decision d, which lets the row go on, or the denial of what too few have
+// confirmed: as many as are asked for now, of those whom the policy of now lets confirm.
+func (a *Activities) stillConfirmed(ctx context.Context, row outbox.Row, spec tools.Spec, f policy.Facts, d decided) (decided, error) {
 	people, err := a.confirmations(ctx, row)
 	if err != nil {
 		return decided{}, err

@@ -11,8 +11,8 @@ import (
 	"writ/tools"
 )
 
-// factsOf is what a decision is made on of a tool.
-func factsOf(spec tools.Spec) policy.Tool {
+// ruledTool is what a decision is made on of a tool.
+func ruledTool(spec tools.Spec) policy.Tool {
 	return policy.Tool{
 		Name: spec.Name, Category: spec.Category, Provider: spec.Provider, Class: spec.Class(), SideEffectful: spec.SideEffectful,
 		Risk: spec.Risk, MaxRisk: spec.MaxRisk, Consents: spec.Consents, DataClasses: spec.DataClasses,
@@ -59,11 +59,14 @@ func (consentGate) Name() string { return "consents" }
 func (g consentGate) Consented(ctx context.Context, f policy.Facts) (policy.Verdict, error) {
 	asks, asksFor := f.Context.Principal, f.Context.OnBehalfOf
 	missing, err := g.store.MissingConsents(ctx, f.Context.Tenant, append([]string{asks}, asksFor...), f.Tool.Consents)
+	if err != nil {
+		return policy.Verdict{}, err
+	}
 	if len(asksFor) > 0 {
 		missing = slices.DeleteFunc(missing, func(m outbox.NoConsent) bool { return m.Person == asks && m.RevokedAt.IsZero() })
 	}
-	if err != nil || len(missing) == 0 {
-		return policy.Verdict{Allow: err == nil}, err
+	if len(missing) == 0 {
+		return policy.Verdict{Allow: true}, nil
 	}
 	first := missing[0]
 	reason := first.Person + " has not consented to " + first.Purpose
@@ -79,8 +82,11 @@ func (egressGate) Name() string { return "egress-rules" }
 
 func (g egressGate) MayLeave(ctx context.Context, f policy.Facts) (policy.Verdict, error) {
 	missing, err := g.store.MissingEgress(ctx, f.Context.Tenant, f.Tool.Provider, f.Tool.DataClasses)
-	if err != nil || len(missing) == 0 {
-		return policy.Verdict{Allow: err == nil}, err
+	if err != nil {
+		return policy.Verdict{}, err
+	}
+	if len(missing) == 0 {
+		return policy.Verdict{Allow: true}, nil
 	}
 	first := missing[0]
 	reason := "no rule lets "

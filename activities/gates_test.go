@@ -30,19 +30,19 @@ func (b bundle) gated(t *testing.T, p policy.Policy, g policy.Gates, list ...too
 
 func (b bundle) consent(t *testing.T, tenant, person string, granted bool) {
 	t.Helper()
-	if _, err := b.store.SetConsent(t.Context(), outbox.ConsentLine{Tenant: tenant, Person: person, Purpose: "billing"}, granted, eve); err != nil {
+	if _, err := b.store.SetConsent(t.Context(), outbox.ConsentSubject{Tenant: tenant, Person: person, Purpose: "billing"}, granted, eve); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (b bundle) egress(t *testing.T, tenant string, verdict outbox.EgressVerdict) {
 	t.Helper()
-	if _, err := b.store.SetEgress(t.Context(), outbox.EgressLine{Tenant: tenant, DataClass: "contact", Provider: "bank"}, verdict, eve); err != nil {
+	if _, err := b.store.SetEgress(t.Context(), outbox.EgressSubject{Tenant: tenant, DataClass: "contact", Provider: "bank"}, verdict, eve); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (b bundle) allow(t *testing.T, on outbox.BudgetLine, allowed string) {
+func (b bundle) allow(t *testing.T, on outbox.BudgetSubject, allowed string) {
 	t.Helper()
 	if _, err := b.store.SetBudget(t.Context(), on, allowed, outbox.OverDeny, eve); err != nil {
 		t.Fatal(err)

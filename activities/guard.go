@@ -40,7 +40,7 @@ func (a *Activities) decideNew(ctx context.Context, spec tools.Spec, r Request) 
 
 // overBudget is the decision d, or the denial of what the budgets have no room for now.
 func (a *Activities) overBudget(ctx context.Context, r Request, d decided) (decided, error) {
-	proposal, err := a.propose(r, "", d, nil)
+	proposal, err := a.propose(r, "", d)
 	if err == nil {
 		err = a.store.Admissible(ctx, proposal)
 	}
@@ -60,12 +60,15 @@ const maxDecisions = 5
 // same as its refusal is not written.
 func (a *Activities) insert(ctx context.Context, r Request, traceparent string, d decided, refused *outbox.Row) (outbox.Row, error) {
 	for range maxDecisions {
-		proposal, err := a.propose(r, traceparent, d, refused)
+		proposal, err := a.propose(r, traceparent, d)
 		if err != nil {
 			return outbox.Row{}, err
 		}
-		if refused != nil && d.repeats(*refused, proposal.SpecDigest) {
-			return *refused, nil
+		if refused != nil {
+			if d.repeats(*refused, proposal.SpecDigest) {
+				return *refused, nil
+			}
+			proposal = proposal.Over(*refused)
 		}
 		if !d.Allow {
 			return a.store.InsertEnded(ctx, proposal, outbox.End{To: intent.Refused, Reason: intent.ReasonRefused}, Seal)

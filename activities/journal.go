@@ -67,7 +67,7 @@ func (a *Activities) journalAnswer(ctx context.Context, in JournalInput) (Progre
 	if !ends {
 		return Progress{Step: intent.Step{Kind: StepPersist, Reason: intent.ReasonRetry}, Decision: in.Decision, Labels: request.Labels()}, nil
 	}
-	proposal, err := a.propose(*request, in.Input.traceparent(), decision, nil)
+	proposal, err := a.propose(*request, in.Input.traceparent(), decision)
 	if err != nil {
 		return Progress{}, err
 	}

@@ -96,10 +96,10 @@ var breaches = []breach{
 	{code: intent.CodeGateError, again: true, put: func(_ *testing.T, s *scene) { s.fails = true }},
 	{code: intent.CodePolicyDenied, again: true, put: func(_ *testing.T, s *scene) { s.denies = true }},
 	{code: intent.CodeBudgetUncountable, put: func(t *testing.T, s *scene) {
-		s.allow(t, outbox.BudgetLine{Tenant: s.tenant, Kind: outbox.BudgetMoney, Currency: "EUR", Window: time.Hour}, "100") // the payload has no currency
+		s.allow(t, outbox.BudgetSubject{Tenant: s.tenant, Kind: outbox.BudgetMoney, Currency: "EUR", Window: time.Hour}, "100") // the payload has no currency
 	}},
 	{code: intent.CodeBudgetExceeded, put: func(t *testing.T, s *scene) {
-		s.allow(t, outbox.BudgetLine{Tenant: s.tenant, Kind: outbox.BudgetIntents, Window: time.Hour}, "0")
+		s.allow(t, outbox.BudgetSubject{Tenant: s.tenant, Kind: outbox.BudgetIntents, Window: time.Hour}, "0")
 	}},
 	{code: intent.CodeDuplicateSuspected,
 		before: func(t *testing.T, s *scene) {

@@ -13,6 +13,7 @@ import (
 	"writ/outbox"
 	"writ/policy"
 	"writ/telemetry"
+	"writ/tools"
 )
 
 // accepted returns the request with its payload in canonical form, or nil if there is none.
@@ -53,14 +54,21 @@ func (a *Activities) takesText(r Request) error {
 	if !r.read.FromText {
 		return nil
 	}
-	tool, ok := a.registry.Lookup(r.Tool)
-	switch {
-	case !ok:
-		return intent.Errorf(intent.CodeUnknownTool, "the worker on task queue %q has no tool named %q", a.queue, r.Tool)
-	case !tool.Input.WantsObject():
-		return r.read.NotObject()
+	tool, err := a.asked(r)
+	if err == nil && !tool.Input.WantsObject() {
+		err = r.read.NotObject()
 	}
-	return nil
+	return err
+}
+
+// asked returns the tool that the request asks for. Whoever names one that is not here hears it with
+// code unknown_tool, which is an answer; see hosted for what is under way.
+func (a *Activities) asked(r Request) (tools.Registered, error) {
+	tool, ok := a.registry.Lookup(r.Tool)
+	if !ok {
+		return tool, intent.Errorf(intent.CodeUnknownTool, "the worker on task queue %q has no tool named %q", a.queue, r.Tool)
+	}
+	return tool, nil
 }
 
 // Check checks the tool's name, who asks, the risk, and the request key. Every door asks it before
@@ -203,8 +211,8 @@ func (in Input) traceparent() string { return storable(in.Traceparent, maxTracep
 
 // propose makes the row of an authorized request. The salt is the one of a staged payload,
 // else new each time: a proposal that finds its row already written is dropped, and the
-// row's salt stands. One over a refused row keeps what that is.
-func (a *Activities) propose(r Request, traceparent string, d decided, refused *outbox.Row) (outbox.Proposal, error) {
+// row's salt stands.
+func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.Proposal, error) {
 	tool, err := a.hosted(r.Tool)
 	if err != nil {
 		return outbox.Proposal{}, err
@@ -229,9 +237,6 @@ func (a *Activities) propose(r Request, traceparent string, d decided, refused *
 		if _, err := rand.Read(p.Salt[:]); err != nil {
 			return outbox.Proposal{}, fmt.Errorf("salt: %w", err)
 		}
-	}
-	if refused != nil {
-		p = p.Over(*refused)
 	}
 	return p.Bound(), nil
 }

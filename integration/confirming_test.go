@@ -55,7 +55,7 @@ func (w *world) awaiting(t testing.TB, a action, key string) string {
 }
 
 // confirmed fails unless the intent completes with one effect and these confirmations, in its
-// receipt and on record.
+// receipt and on record, and takes no other one then.
 func (w *world) confirmed(t testing.TB, id string, by ...string) receipts.Receipt {
 	t.Helper()
 	r := w.watched(t, id).completed(t)
@@ -74,6 +74,9 @@ func (w *world) confirmed(t testing.TB, id string, by ...string) receipts.Receip
 		t.Errorf("%d decisions are recorded, want %d", recorded, len(by))
 	}
 	w.provider.effects(t, 1)
+	if late := w.writ(t, "confirm", id, "--principal", "bob").outcome(t); late.Error.Code != intent.CodeNotAwaiting {
+		t.Errorf("confirmed once more: %s", late.stdout)
+	}
 	return r
 }
 

@@ -37,7 +37,7 @@ func recoveryAction(point killpoint.Point) (action, sandbox.Fault) {
 		return action{"transfers.create", `{"account_id":"%s","amount":"1.00","currency":"EUR"}`}, sandbox.Fault{Fault: sandbox.FaultDropAfterAct, Times: &always}
 	case killpoint.BeforePersist, killpoint.AfterPersist, killpoint.BeforeClaim, killpoint.BeforeSend, killpoint.DuringCall,
 		killpoint.BeforeEvidence, killpoint.AfterEvidence, killpoint.BeforeJournal, killpoint.AfterJournal,
-		killpoint.BeforeDecision, killpoint.AfterDecision, killpoint.AfterWake, killpoint.DecidedAgain:
+		killpoint.BeforeDecision, killpoint.AfterDecision, killpoint.AfterWake, killpoint.Reauthorized:
 	}
 	return action{"payments.capture", `{"payment_id":"%s","amount":"1.00","currency":"EUR"}`}, sandbox.Fault{}
 }

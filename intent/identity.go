@@ -33,10 +33,7 @@ func (c EffectContext) Check() error {
 		{"service", c.Service}, {"process", c.Process}, {"run", c.Run},
 		{"session hash", c.SessionHash}, {"host binding", c.HostBinding},
 	} {
-		if name.value == "" {
-			continue
-		}
-		if err := CheckName(name.what, name.value); err != nil {
+		if err := CheckOptionalName(name.what, name.value); err != nil {
 			return err
 		}
 	}

@@ -48,6 +48,14 @@ func CheckName(what, s string) error {
 	return nil
 }
 
+// CheckOptionalName is CheckName of a name that need not be given: empty it is no name, and right.
+func CheckOptionalName(what, s string) error {
+	if s == "" {
+		return nil
+	}
+	return CheckName(what, s)
+}
+
 // CheckRequestKey checks a request key wherever it comes from: 1 to 255 printable
 // ASCII bytes (space to ~), taken as they are; a leading space is part of the key. In
 // the reserved namespace only what MintedRequestKey returns is a key. The error is

@@ -25,7 +25,7 @@ func (s *Store) Acknowledge(ctx context.Context, id intent.ID, by Decider) (Row,
 			}
 			return intent.Errorf(intent.CodeNoAlert, "intent %s has no alert%s; nothing was changed", id, told(earlier))
 		}
-		if err := insertDecision(ctx, tx, row, by.decision(intent.Acknowledge)); err != nil {
+		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Acknowledge, Decider: by}); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE intents SET version = version + 1, alert = NULL WHERE id = $1`, id[:]); err != nil {

@@ -26,8 +26,8 @@ func (r Row) DecidesAgain() (bool, error) {
 // row's key, because nothing was sent under it, and in the next generation.
 func (p Proposal) Over(refused Row) Proposal {
 	p.Refused, p.IdempotencyKey = refused.Generation, refused.IdempotencyKey
-	p.Salt, p.Fingerprint, p.EffectContext = refused.Salt, refused.Fingerprint, refused.EffectContext
-	return p
+	p.Salt, p.EffectContext = refused.Salt, refused.EffectContext
+	return p.Bound()
 }
 
 // Generation is the one that the proposal begins.

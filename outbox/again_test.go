@@ -22,14 +22,6 @@ func (b bundle) refuses(t *testing.T, p outbox.Proposal) outbox.Row {
 	return row
 }
 
-// over is the proposal with which the same request is decided on again.
-func over(p outbox.Proposal, refused outbox.Row) outbox.Proposal {
-	p = p.Over(refused)
-	p.Commitment = intent.Commitment(intent.Authorized{Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Context: p.EffectContext,
-		Decision: p.Decision, Key: p.IdempotencyKey, Generation: p.Generation()})
-	return p
-}
-
 func TestARefusedIntentIsDecidedAgainUnderItsKeyAndWithAReceiptForEachDecision(t *testing.T) {
 	t.Parallel()
 	b := start(t)
@@ -37,7 +29,7 @@ func TestARefusedIntentIsDecidedAgainUnderItsKeyAndWithAReceiptForEachDecision(t
 	refused := b.refuses(t, p)
 	b.commits.Take()
 	p.Rules, p.SpecDigest, p.TaskQueue = keyed(), intent.SpecDigest([]byte(`{"name":"payments.capture","v":2}`)), "other"
-	again := b.insert(t, over(p, refused))
+	again := b.insert(t, p.Over(refused))
 	if count := b.commits.Take(); count.Flushed != 1 {
 		t.Errorf("%+v", count)
 	}
@@ -48,7 +40,7 @@ func TestARefusedIntentIsDecidedAgainUnderItsKeyAndWithAReceiptForEachDecision(t
 	if again.Rules.Class != intent.Keyed || again.SpecDigest != p.SpecDigest || again.TaskQueue != "other" || string(again.Decision) != `{"allow":true}` {
 		t.Errorf("it is not decided under the tool of now: %+v", again)
 	}
-	if stale := b.insert(t, over(p, refused)); stale.Version != again.Version {
+	if stale := b.insert(t, p.Over(refused)); stale.Version != again.Version {
 		t.Errorf("the same decision again: version %d after %d", stale.Version, again.Version)
 	}
 	c, err := b.Claim(t.Context(), outbox.ClaimRequest{ID: again.ID, Version: again.Version, Worker: "worker-1", SpecDigest: p.SpecDigest})
@@ -71,15 +63,15 @@ func TestARefusalIsFollowedByAnotherOneOrByAWaitForPeople(t *testing.T) {
 	p := propose("order-4711", keyed())
 	first := b.refuses(t, p)
 	p.Decision = []byte(`{"allow":false,"code":"policy_denied"}`)
-	second, err := b.InsertEnded(t.Context(), over(p, first), denied, seal)
+	second, err := b.InsertEnded(t.Context(), p.Over(first), denied, seal)
 	if err != nil || second.State != intent.Refused || second.Generation != 2 || string(second.Decision) != string(p.Decision) || second.EndedAt.IsZero() {
 		t.Fatalf("%+v, %v", second, err)
 	}
-	if stale, err := b.InsertEnded(t.Context(), over(p, first), denied, seal); err != nil || stale.Version != second.Version {
+	if stale, err := b.InsertEnded(t.Context(), p.Over(first), denied, seal); err != nil || stale.Version != second.Version {
 		t.Errorf("over a refusal that another has followed: %+v, %v", stale, err)
 	}
 	p.Decision, p.ConfirmWithin, p.Approvers = []byte(`{"allow":true,"approvers":2,"confirm":true}`), time.Hour, 2
-	waits := b.insert(t, over(p, second))
+	waits := b.insert(t, p.Over(second))
 	if waits.State != intent.AwaitingConfirmation || waits.Generation != 3 || waits.ConfirmBy != noon.Add(time.Hour) || waits.DueAt != waits.ConfirmBy || waits.Approvers != 2 {
 		t.Fatalf("%+v", waits)
 	}
@@ -106,7 +98,7 @@ func TestOfManyDecisionsOnOneRefusalOneStands(t *testing.T) {
 	for i := range rows {
 		all.Go(func() {
 			var err error
-			if rows[i], err = b.Insert(t.Context(), over(p, refused)); err != nil {
+			if rows[i], err = b.Insert(t.Context(), p.Over(refused)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -138,11 +130,11 @@ func TestEveryOtherEndAndThePeoplesNoStand(t *testing.T) {
 	ends["denied"] = ended
 	for name, before := range ends {
 		p := propose(string(before.RequestKey), keyed())
-		after, err := b.Insert(t.Context(), over(p, before))
+		after, err := b.Insert(t.Context(), p.Over(before))
 		if err != nil || after.Version != before.Version || after.State != before.State {
 			t.Errorf("%s: %s at version %d, was %d, %v", name, after.State, after.Version, before.Version, err)
 		}
-		if refusedAgain, err := b.InsertEnded(t.Context(), over(p, before), denied, seal); err != nil || refusedAgain.Version != before.Version {
+		if refusedAgain, err := b.InsertEnded(t.Context(), p.Over(before), denied, seal); err != nil || refusedAgain.Version != before.Version {
 			t.Errorf("%s: refused at version %d, was %d, %v", name, refusedAgain.Version, before.Version, err)
 		}
 	}
@@ -245,11 +237,11 @@ func TestARefusalFromBeforeARestoreIsDecidedAgainAsPossiblySent(t *testing.T) {
 			if tc.after {
 				no := p
 				if tc.before {
-					no = over(p, row)
+					no = p.Over(row)
 				}
 				row = b.refuses(t, no)
 			}
-			again := b.insert(t, over(p, row))
+			again := b.insert(t, p.Over(row))
 			if again.Next().Kind != tc.want || again.IdempotencyKey != row.IdempotencyKey {
 				t.Fatalf("%s, next %+v, want %s", again.State, again.Next(), tc.want)
 			}
@@ -268,32 +260,27 @@ func TestARefusalFromBeforeARestoreIsDecidedAgainAsPossiblySent(t *testing.T) {
 func TestWhatIsDecidedAgainIsCountedAnewAndWhatWasRefusedIsNot(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	line := outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetIntents, Window: time.Hour}
-	budget, err := b.SetBudget(t.Context(), line, "1", outbox.OverDeny, eve)
+	on := outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetIntents, Window: time.Hour}
+	b.allow(t, on, "1")
+	p := propose("order-4711", keyed())
+	row, err := b.Refuse(t.Context(), denial(b.insert(t, p)), seal) // admitted, and refused before it was sent
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := func() string {
-		return query[string](t, b, `SELECT used::text FROM budget_counters WHERE budget_id = $1`, budget.ID)
+	b.uses(t, "0")
+	again := b.insert(t, p.Over(row))
+	b.uses(t, "1")
+	if row, err = b.Refuse(t.Context(), denial(again), seal); err != nil {
+		t.Fatal(err)
 	}
-	p := propose("order-4711", keyed())
-	row, err := b.Refuse(t.Context(), denial(b.insert(t, p)), seal) // admitted, and refused before it was sent
-	if err != nil || used() != "0" {
-		t.Fatalf("%v, %s used", err, used())
-	}
-	again := b.insert(t, over(p, row))
-	if used() != "1" {
-		t.Errorf("%s used", used())
-	}
-	if row, err = b.Refuse(t.Context(), denial(again), seal); err != nil || used() != "0" {
-		t.Fatalf("%v, %s used", err, used())
-	}
+	b.uses(t, "0")
 	b.insert(t, propose("order-4712", keyed()))
-	if _, err = b.Insert(t.Context(), over(p, row)); intent.CodeOf(err) != intent.CodeBudgetExceeded {
+	if _, err = b.Insert(t.Context(), p.Over(row)); intent.CodeOf(err) != intent.CodeBudgetExceeded {
 		t.Errorf("%v", err)
 	}
-	if now := b.load(t, row.ID); now.Generation != 2 || now.State != intent.Refused || used() != "1" {
-		t.Errorf("generation %d, %s, %s used", now.Generation, now.State, used())
+	b.uses(t, "1")
+	if now := b.load(t, row.ID); now.Generation != 2 || now.State != intent.Refused {
+		t.Errorf("generation %d, %s", now.Generation, now.State)
 	}
 }
 
@@ -304,26 +291,23 @@ func TestWhatABudgetRefusedWaitsWhenItIsDecidedAgainUnderOneThatLetsWait(t *test
 	first := b.insert(t, propose("order-4711", keyed()))
 	p := propose("order-4712", keyed())
 	refused := b.refuses(t, p)
-	waiting := b.waits(t, over(p, refused))
+	waiting := b.waits(t, p.Over(refused))
 	for range 2 { // a lost answer, and one who saw the refusal as well
-		if same := b.waits(t, over(p, refused)); same.Generation != 2 || same.Version != waiting.Version {
+		if same := b.waits(t, p.Over(refused)); same.Generation != 2 || same.Version != waiting.Version {
 			t.Errorf("generation %d at version %d, waited at %d", same.Generation, same.Version, waiting.Version)
 		}
 	}
 	b.admits(t, []outbox.Row{waiting})
-	if used := b.used(t); used != "1" {
-		t.Errorf("%s are used by what waits and what is open", used)
-	}
+	b.uses(t, "1")
 	ended(intent.Applied)(b, t, first)
 	b.admits(t, []outbox.Row{waiting}, 0)
+	b.uses(t, "1")
 	counted := query[string](t, b, `SELECT string_agg(generation || ' ' || amount, ', ') FROM budget_charges WHERE intent_id = '`+waiting.ID.String()+`'`)
-	if used := b.used(t); used != "1" || counted != "2 1" {
-		t.Errorf("%s are used, counted %q", used, counted)
+	if counted != "2 1" {
+		t.Errorf("counted %q", counted)
 	}
 	ended(intent.Applied)(b, t, b.load(t, waiting.ID))
-	if used := b.used(t); used != "0" {
-		t.Errorf("%s are used at the end", used)
-	}
+	b.uses(t, "0")
 }
 
 func TestWhatIsDecidedAgainLeavesItsMarkAnew(t *testing.T) {
@@ -342,7 +326,7 @@ func TestWhatIsDecidedAgainLeavesItsMarkAnew(t *testing.T) {
 		t.Errorf("a refused intent is repeated by nobody: %+v, %v", found, err)
 	}
 	b.setClock(t, noon.Add(50*time.Minute))
-	b.insert(t, over(p, row))
+	b.insert(t, p.Over(row))
 	b.setClock(t, noon.Add(100*time.Minute))
 	if found, err := b.FindDuplicate(t.Context(), action, other); err != nil || found.Of != row.ID || found.Ago != 50*time.Minute {
 		t.Errorf("%+v, %v", found, err)

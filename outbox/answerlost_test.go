@@ -207,7 +207,7 @@ func tooled(key, tool string) outbox.Proposal {
 // proposal of it.
 func (b bundle) budgeted(t *testing.T, key string, over outbox.BudgetOver) outbox.Proposal {
 	t.Helper()
-	on := outbox.BudgetLine{Tenant: "acme", Tool: key, Kind: outbox.BudgetConcurrency}
+	on := outbox.BudgetSubject{Tenant: "acme", Tool: key, Kind: outbox.BudgetConcurrency}
 	if _, err := b.SetBudget(t.Context(), on, "1", over, eve); err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,8 @@ const (
 	OverWait BudgetOver = "wait"
 )
 
-// BudgetLine is what tells one budget from another.
-type BudgetLine struct {
+// BudgetSubject is what tells one budget from another.
+type BudgetSubject struct {
 	Tenant string
 	// Requester and Tool are whose intents count, and of which tool; empty: of any.
 	Requester, Tool string
@@ -48,10 +48,10 @@ type BudgetLine struct {
 	Window time.Duration
 }
 
-// Budget is what is allowed on a line, and how it stands.
+// Budget is what is allowed of a subject, and how it stands.
 type Budget struct {
 	ID uuid.UUID
-	BudgetLine
+	BudgetSubject
 	// Allowed is an exact decimal; empty if the budget was removed.
 	Allowed string
 	Over    BudgetOver
@@ -75,21 +75,27 @@ const windowBegin = `
 	CASE WHEN b.kind = 'concurrency' THEN timestamptz '2001-01-01 00:00Z'
 	ELSE date_bin(b.span, writ_now(), timestamptz '2001-01-01 00:00Z') END`
 
-// budgetState reads how budgets stand. A counter whose window is over counts nothing.
+// budgetsNow are the budgets b with their counters c, and with w.begin of the window that runs.
+const budgetsNow = `
+	budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w`
+
+// usedNow is what counter c counts in the window that begins at w.begin: nothing, if its own is over.
+const usedNow = `CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END`
+
+// budgetState reads how budgets stand.
 const budgetState = `
 	SELECT s.id, s.tenant, s.requester, s.tool, s.kind, s.currency, s.span, coalesce(s.allowed::text, ''), s.over, s.used::text,
 		greatest(s.allowed - s.used, 0)::text, s.begin + s.span, h.principal, h.note, h.changed_at,
 		(SELECT count(*) FROM budget_waits WHERE budget_id = s.id)
 	FROM (
-		SELECT b.*, greatest(c.begun, w.begin) AS begin, CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END AS used
-		FROM budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w) s,
+		SELECT b.*, greatest(c.begun, w.begin) AS begin, ` + usedNow + ` AS used FROM ` + budgetsNow + `) s,
 		LATERAL (SELECT principal, note, changed_at FROM budget_changes WHERE budget_id = s.id ORDER BY number DESC LIMIT 1) h`
 
-// SetBudget allows so much on the line, in one flushed commit, and returns the budget. It counts
-// what is admitted after that; on a line that has a budget the count goes on. allowed is an exact
+// SetBudget allows so much of the subject, in one flushed commit, and returns the budget. It counts
+// what is admitted after that; of one that has a budget the count goes on. allowed is an exact
 // decimal, and was checked. The change is kept for ever. What waits already goes on waiting,
 // whatever becomes of newcomers.
-func (s *Store) SetBudget(ctx context.Context, on BudgetLine, allowed string, over BudgetOver, by Decider) (Budget, error) {
+func (s *Store) SetBudget(ctx context.Context, on BudgetSubject, allowed string, over BudgetOver, by Decider) (Budget, error) {
 	const upsert = `
 		INSERT INTO budgets (id, tenant, requester, tool, kind, currency, span, allowed, over)
 		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $6, $7, $8)
@@ -153,7 +159,7 @@ func recordChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, by Decider) erro
 const maxBudgets = 1000
 
 // Budgets returns the budgets of a tenant, or of all if it is empty, with those that were removed
-// if all is set; ordered by line, and at most 1,000.
+// if all is set; ordered by subject, and at most 1,000.
 func (s *Store) Budgets(ctx context.Context, tenant string, all bool) ([]Budget, error) {
 	const query = budgetState + `
 		WHERE ($1 = '' OR s.tenant = $1) AND ($2 OR s.allowed IS NOT NULL)

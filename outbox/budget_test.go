@@ -13,25 +13,32 @@ import (
 )
 
 // eurosADay counts the money of acme's intents.
-var eurosADay = outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetMoney, Currency: "EUR", Window: 24 * time.Hour}
+var eurosADay = outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetMoney, Currency: "EUR", Window: 24 * time.Hour}
 
-func (b bundle) allow(t *testing.T, on outbox.BudgetLine, allowed string) outbox.Budget {
+func (b bundle) allow(t *testing.T, on outbox.BudgetSubject, allowed string) outbox.Budget {
 	t.Helper()
-	set, err := b.SetBudget(t.Context(), on, allowed, outbox.OverDeny, eve)
+	return b.setBudget(t, on, allowed, outbox.OverDeny)
+}
+
+func (b bundle) setBudget(t *testing.T, on outbox.BudgetSubject, allowed string, over outbox.BudgetOver) outbox.Budget {
+	t.Helper()
+	set, err := b.SetBudget(t.Context(), on, allowed, over, eve)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return set
 }
 
-// used is what counts under the only budget of the tenant.
-func (b bundle) used(t *testing.T) string {
+// uses fails unless so much is used of the only budget.
+func (b bundle) uses(t *testing.T, want string) {
 	t.Helper()
 	list, err := b.Budgets(t.Context(), "acme", true)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	return list[0].Used
+	if list[0].Used != want {
+		t.Errorf("%s are used, want %s", list[0].Used, want)
+	}
 }
 
 // costing is a proposal that costs so many euros.
@@ -68,16 +75,12 @@ func TestMoneyIsCountedExactlyUpToWhatIsAllowedAndAnewInTheNextWindow(t *testing
 		}
 	}
 	b.insert(t, costing("order-4", "0.01"))
-	if used := b.used(t); used != "100.00" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "100.00")
 	b.setClock(t, noon.Add(12*time.Hour-time.Microsecond))
 	b.exceeds(t, costing("order-5", "0.01"), intent.CodeBudgetExceeded)
 	b.setClock(t, noon.Add(12*time.Hour))
 	b.insert(t, costing("order-6", "100"))
-	if used := b.used(t); used != "100" {
-		t.Errorf("%s are used on the next day", used)
-	}
+	b.uses(t, "100")
 }
 
 func TestWhatIsInsertedTwiceIsCountedOnce(t *testing.T) {
@@ -87,9 +90,7 @@ func TestWhatIsInsertedTwiceIsCountedOnce(t *testing.T) {
 	for range 3 {
 		b.insert(t, costing("order-1", "10"))
 	}
-	if used := b.used(t); used != "10" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "10")
 }
 
 func TestABudgetIsReleasedOnlyOnProofThatNothingHappened(t *testing.T) {
@@ -135,10 +136,8 @@ func TestABudgetIsReleasedOnlyOnProofThatNothingHappened(t *testing.T) {
 			t.Parallel()
 			b := start(t)
 			b.allow(t, eurosADay, "10")
-			row := c.end(b, t, b.insert(t, costing("order-1", "10")))
-			if used := b.used(t); used != c.used {
-				t.Errorf("the intent is %s and %s are used, want %s", row.State, used, c.used)
-			}
+			c.end(b, t, b.insert(t, costing("order-1", "10")))
+			b.uses(t, c.used)
 		})
 	}
 }
@@ -169,9 +168,7 @@ func TestLateEvidenceOfAnEffectCountsAgainWhateverIsLeft(t *testing.T) {
 	if after := b.evidence(t, parked, late); after.Alert != intent.ReasonAppliedAfterAll {
 		t.Errorf("alert %q", after.Alert)
 	}
-	if used := b.used(t); used != "20" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "20")
 	b.exceeds(t, costing("order-3", "1"), intent.CodeBudgetExceeded)
 }
 
@@ -196,9 +193,7 @@ func TestAReissueIsCountedAgainAndRefusedWhereThereIsNoRoom(t *testing.T) {
 			t.Errorf("%+v, %v", row, err)
 		}
 	}
-	if used := b.used(t); used != "10" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "10")
 }
 
 func TestConcurrencyCountsWhatIsOpenAndIntentsThoseOfTheirWindow(t *testing.T) {
@@ -207,7 +202,7 @@ func TestConcurrencyCountsWhatIsOpenAndIntentsThoseOfTheirWindow(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			b := start(t)
-			on := outbox.BudgetLine{Tenant: "acme", Kind: kind}
+			on := outbox.BudgetSubject{Tenant: "acme", Kind: kind}
 			if kind == outbox.BudgetIntents {
 				on.Window = 24 * time.Hour
 			}
@@ -251,14 +246,14 @@ func TestWhatAMoneyBudgetCannotCountIsNotLetThrough(t *testing.T) {
 func TestOnlyTheIntentsOfItsTenantRequesterAndToolAreCounted(t *testing.T) {
 	t.Parallel()
 	b := start(t)
-	for _, on := range []outbox.BudgetLine{
+	for _, on := range []outbox.BudgetSubject{
 		{Tenant: "globex"}, {Tenant: "acme", Requester: "till-8"}, {Tenant: "acme", Tool: "payments.refund"}, {Tenant: "acme", Requester: "till-7", Tool: "payments.refund"},
 	} {
 		on.Kind, on.Window = outbox.BudgetIntents, time.Hour
 		b.allow(t, on, "0")
 	}
 	b.insert(t, propose("order-1", opaque()))
-	b.allow(t, outbox.BudgetLine{Tenant: "acme", Requester: "till-7", Tool: "payments.capture", Kind: outbox.BudgetIntents, Window: time.Hour}, "0")
+	b.allow(t, outbox.BudgetSubject{Tenant: "acme", Requester: "till-7", Tool: "payments.capture", Kind: outbox.BudgetIntents, Window: time.Hour}, "0")
 	b.exceeds(t, propose("order-2", opaque()), intent.CodeBudgetExceeded)
 }
 
@@ -266,7 +261,7 @@ func TestARefusalByOneBudgetLeavesTheOthersAsTheyWere(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	b.allow(t, eurosADay, "10")
-	b.allow(t, outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetConcurrency}, "0")
+	b.allow(t, outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetConcurrency}, "0")
 	b.exceeds(t, costing("order-1", "1"), intent.CodeBudgetExceeded)
 	list, err := b.Budgets(t.Context(), "", false)
 	if err != nil || len(list) != 2 || list[0].Used != "0" || list[1].Used != "0" {
@@ -303,7 +298,7 @@ func TestOfFourHundredThatCompeteExactlyAHundredAreAdmittedWithoutADeadlock(t *t
 	t.Parallel()
 	b := start(t)
 	b.allow(t, eurosADay, "100.00")
-	b.allow(t, outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetConcurrency}, "1000")
+	b.allow(t, outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetConcurrency}, "1000")
 	var admitted, refused atomic.Int64
 	var group sync.WaitGroup
 	began := time.Now()

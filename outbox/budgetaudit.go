@@ -33,8 +33,7 @@ func (i *Inspector) Budgets(ctx context.Context) (audit BudgetAudit, err error) 
 	const query = `
 		SELECT s.id, s.used::text, coalesce(charged.amount, 0)::text, s.used <> coalesce(charged.amount, 0),
 			s.allowed > 0 AND CASE s.kind WHEN 'concurrency' THEN s.current >= s.allowed ELSE s.current > 0.9 * s.allowed END, s.allowed IS NOT NULL
-		FROM (SELECT b.id, b.kind, b.allowed, c.begun, c.used, CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END AS current
-			FROM budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w) s
+		FROM (SELECT b.id, b.kind, b.allowed, c.begun, c.used, ` + usedNow + ` AS current FROM ` + budgetsNow + `) s
 		CROSS JOIN LATERAL (SELECT sum(h.amount) AS amount FROM budget_charges h
 			WHERE h.budget_id = s.id AND h.begun = s.begun AND h.released_at IS NULL) charged
 		ORDER BY s.id`

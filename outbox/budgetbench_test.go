@@ -19,18 +19,18 @@ func BenchmarkAnAdmittedIntentUnderBudgetsBesideNone(b *testing.B) {
 	}
 	pool, _ := pgtest.Pool(b, url)
 	store := outbox.New(pool)
-	money := outbox.BudgetLine{Kind: outbox.BudgetMoney, Currency: "EUR", Window: 24 * time.Hour}
-	intents := outbox.BudgetLine{Kind: outbox.BudgetIntents, Window: time.Hour}
-	open := outbox.BudgetLine{Kind: outbox.BudgetConcurrency}
+	money := outbox.BudgetSubject{Kind: outbox.BudgetMoney, Currency: "EUR", Window: 24 * time.Hour}
+	intents := outbox.BudgetSubject{Kind: outbox.BudgetIntents, Window: time.Hour}
+	open := outbox.BudgetSubject{Kind: outbox.BudgetConcurrency}
 	cases := []struct {
 		tenant  string
 		over    outbox.BudgetOver
-		budgets []outbox.BudgetLine
+		budgets []outbox.BudgetSubject
 	}{
 		{"none", outbox.OverDeny, nil},
-		{"money", outbox.OverDeny, []outbox.BudgetLine{money}},
-		{"money-waits", outbox.OverWait, []outbox.BudgetLine{money}},
-		{"three", outbox.OverDeny, []outbox.BudgetLine{money, intents, open}},
+		{"money", outbox.OverDeny, []outbox.BudgetSubject{money}},
+		{"money-waits", outbox.OverWait, []outbox.BudgetSubject{money}},
+		{"three", outbox.OverDeny, []outbox.BudgetSubject{money, intents, open}},
 	}
 	for _, c := range cases {
 		for _, on := range c.budgets {

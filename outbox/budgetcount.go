@@ -60,7 +60,7 @@ func (s *Store) Counted(ctx context.Context, tenant, requester, tool string) (co
 }
 
 // budgetsOf are the budgets that stand and count the intents of tenant $1, principal $2 and tool
-// $3. The unique index of their lines finds them; most tenants have none.
+// $3. The unique index of their subjects finds them; most tenants have none.
 const budgetsOf = `
 	FROM budgets b
 	WHERE b.tenant = $1 AND b.requester IN ('', $2) AND b.tool IN ('', $3) AND b.allowed IS NOT NULL`
@@ -199,9 +199,9 @@ func (a admission) charge(ctx context.Context, tx pgx.Tx, c count, force bool) (
 	const statement = `
 		WITH counted AS (
 			UPDATE budget_counters c
-			SET used = CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END + $2::numeric, begun = greatest(c.begun, w.begin)
+			SET used = ` + usedNow + ` + $2::numeric, begun = greatest(c.begun, w.begin)
 			FROM (SELECT b.allowed, ` + windowBegin + ` AS begin FROM budgets b WHERE b.id = $1 AND b.allowed IS NOT NULL OFFSET 0) w
-			WHERE c.budget_id = $1 AND ($5 OR CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END + $2::numeric <= w.allowed
+			WHERE c.budget_id = $1 AND ($5 OR ` + usedNow + ` + $2::numeric <= w.allowed
 				AND NOT EXISTS (SELECT FROM budget_waits l WHERE l.budget_id = $1 AND l.number < $6 AND l.amount <= w.allowed))
 			RETURNING c.begun)
 		INSERT INTO budget_charges (intent_id, budget_id, generation, amount, begun)
@@ -256,7 +256,7 @@ func (a admission) stoppedBy(ctx context.Context, tx pgx.Tx, counts []count) (st
 			return nil, err
 		case has == enough:
 		case a.number == 0 && (!c.waits || has == never):
-			return nil, intent.Errorf(intent.CodeBudgetExceeded, "budget %s (%s) has %s left and this asks for %s; %s", b.ID, b.BudgetLine.told(b.Allowed),
+			return nil, intent.Errorf(intent.CodeBudgetExceeded, "budget %s (%s) has %s left and this asks for %s; %s", b.ID, b.told(),
 				strings.TrimSpace(b.Left+" "+b.Currency), strings.TrimSpace(c.amount+" "+b.Currency), b.anew(has))
 		case stop == nil:
 			stop = &c
@@ -265,25 +265,25 @@ func (a admission) stoppedBy(ctx context.Context, tx pgx.Tx, counts []count) (st
 	return stop, nil
 }
 
-// told says in words what a line counts and how much is allowed on it.
-func (l BudgetLine) told(allowed string) string {
-	text := allowed + " intents"
-	switch l.Kind {
+// told says in words what a budget counts and how much it allows.
+func (b Budget) told() string {
+	text := b.Allowed + " intents"
+	switch b.Kind {
 	case BudgetIntents:
 	case BudgetMoney:
-		text = strings.TrimSpace(allowed + " " + l.Currency)
+		text = strings.TrimSpace(b.Allowed + " " + b.Currency)
 	case BudgetConcurrency:
-		text = allowed + " open intents"
+		text = b.Allowed + " open intents"
 	}
-	if l.Window > 0 {
-		text += " in " + l.Window.String()
+	if b.Window > 0 {
+		text += " in " + b.Window.String()
 	}
-	text += " of tenant " + l.Tenant
-	if l.Requester != "" {
-		text += ", for " + l.Requester
+	text += " of tenant " + b.Tenant
+	if b.Requester != "" {
+		text += ", for " + b.Requester
 	}
-	if l.Tool != "" {
-		text += ", by " + l.Tool
+	if b.Tool != "" {
+		text += ", by " + b.Tool
 	}
 	return text
 }
@@ -297,74 +297,4 @@ func (b Budget) anew(has room) string {
 		return "ask again when one of those that are open has ended"
 	}
 	return "it begins anew at " + b.EndsAt.Format(time.RFC3339)
-}
-
-// recount brings what an intent was charged with in line with what its row, which tx has locked,
-// shows. It counts while the intent is open and after it ended, until it is proven that nothing
-// happened; late evidence of an effect counts it again, whether there is room or not. Concurrency
-// counts what is open. Where an intent was admitted more than once, only the last time can count.
-//
-// freed says that somebody waits for a budget that has, or may have, more room by it.
-func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
-	const query = `
-		SELECT c.budget_id, c.generation, b.kind, c.released_at IS NULL
-		FROM budget_charges c JOIN budgets b ON b.id = c.budget_id
-		WHERE c.intent_id = $1 AND c.generation = (SELECT max(generation) FROM budget_charges WHERE intent_id = $1)
-		ORDER BY c.budget_id`
-	type charge struct {
-		Budget     [16]byte
-		Generation int
-		Kind       BudgetKind
-		Counts     bool
-	}
-	happened := intent.Happened(row.Record()) != intent.NotApplied
-	var less [][16]byte
-	if row.awaitsBudget() {
-		left, err := leaveLine(ctx, tx, row, happened)
-		if err != nil {
-			return false, err
-		}
-		less = append(less, left)
-	}
-	rows, err := tx.Query(ctx, query, row.ID[:])
-	if err != nil {
-		return false, err
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[charge])
-	if err != nil {
-		return false, err
-	}
-	for _, c := range list {
-		counts := !row.State.Ended() || happened && c.Kind != BudgetConcurrency
-		if counts == c.Counts {
-			continue
-		}
-		if err := flip(ctx, tx, row.ID, c.Budget, c.Generation, counts); err != nil {
-			return false, err
-		}
-		if !counts {
-			less = append(less, c.Budget)
-		}
-	}
-	if len(less) == 0 {
-		return false, nil
-	}
-	// A statement of its own: it sees who has begun to wait while this waited for the counter.
-	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM budget_waits WHERE budget_id = ANY ($1))`, less).Scan(&freed)
-	return freed, err
-}
-
-// flip makes a charge count, or no longer. A window that is over has no count that it would
-// change. A count that somebody mended by hand must not keep an intent from ending, so it stops
-// at zero.
-func flip(ctx context.Context, tx pgx.Tx, id intent.ID, budget [16]byte, generation int, counts bool) error {
-	const statement = `
-		WITH flipped AS (
-			UPDATE budget_charges SET released_at = CASE WHEN $4 THEN NULL ELSE writ_now() END
-			WHERE intent_id = $1 AND budget_id = $2 AND generation = $3
-			RETURNING amount, begun)
-		UPDATE budget_counters c SET used = greatest(0, c.used + CASE WHEN $4 THEN f.amount ELSE -f.amount END)
-		FROM flipped f WHERE c.budget_id = $2 AND c.begun = f.begun`
-	_, err := tx.Exec(ctx, statement, id[:], budget, generation, counts)
-	return err
 }

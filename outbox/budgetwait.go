@@ -17,9 +17,20 @@ const budgetUntil = `(SELECT writ_now() + interval '5 minutes' FROM budget_waits
 
 func (r Row) awaitsBudget() bool { return !r.BudgetUntil.IsZero() }
 
-func (r Row) admission(generation int, money *Money) admission {
-	return admission{id: r.ID, generation: generation, tenant: r.Tenant, requester: r.Principal, tool: r.Tool, money: money}
+// admission is what asks to be counted in the generation that the row is in.
+func (r Row) admission(money *Money) admission {
+	return admission{id: r.ID, generation: r.Generation, tenant: r.Tenant, requester: r.Principal, tool: r.Tool, money: money}
 }
+
+// waiting is what asks to be counted of an intent that waits, whose row tx has locked, and the
+// budget in whose line it stands. statement is one on budget_waits that returns waitColumns.
+func (r Row) waiting(ctx context.Context, tx pgx.Tx, statement string) (a admission, budget uuid.UUID, err error) {
+	a = r.admission(nil)
+	err = tx.QueryRow(ctx, statement, r.ID[:]).Scan(&a.generation, &a.money, &a.number, (*[16]byte)(&budget))
+	return a, budget, err
+}
+
+const waitColumns = `generation, money, number, budget_id`
 
 // wait puts a newcomer at the end of the budget's line, unless there is room by now. It holds the
 // counter until it is committed, so that whoever releases something sees it there.
@@ -41,10 +52,9 @@ func (a admission) wait(ctx context.Context, tx pgx.Tx, c count) (waits bool, er
 // leaveLine takes an intent, whose row tx has locked, out of the line and returns the budget that
 // it waited for. With counted, because something of it may have happened, it is counted whether
 // there is room or not.
-func leaveLine(ctx context.Context, tx pgx.Tx, row Row, counted bool) (budget [16]byte, err error) {
-	const statement = `DELETE FROM budget_waits WHERE intent_id = $1 RETURNING budget_id, generation, money, number`
-	a := row.admission(0, nil)
-	if err := tx.QueryRow(ctx, statement, row.ID[:]).Scan(&budget, &a.generation, &a.money, &a.number); err != nil || !counted {
+func leaveLine(ctx context.Context, tx pgx.Tx, row Row, counted bool) (uuid.UUID, error) {
+	a, budget, err := row.waiting(ctx, tx, `DELETE FROM budget_waits WHERE intent_id = $1 RETURNING `+waitColumns)
+	if err != nil || !counted {
 		return budget, err
 	}
 	counts, err := a.counts(ctx, tx)
@@ -97,12 +107,11 @@ func (s *Store) mayBeAdmitted(ctx context.Context) ([]intent.ID, error) {
 	// What asks for more than is allowed at all stands in nobody's way; see charge.
 	const query = `
 		SELECT l.intent_id
-		FROM budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w,
-		LATERAL (
+		FROM ` + budgetsNow + `, LATERAL (
 			SELECT first.intent_id, first.number, sum(first.amount) OVER (ORDER BY first.number) AS asked
 			FROM (SELECT intent_id, number, amount FROM budget_waits
 				WHERE budget_id = b.id AND (b.allowed IS NULL OR amount <= b.allowed) ORDER BY number LIMIT $1) first) l
-		WHERE b.allowed IS NULL OR l.asked <= b.allowed - CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END
+		WHERE b.allowed IS NULL OR l.asked <= b.allowed - ` + usedNow + `
 		ORDER BY b.id, l.number`
 	rows, err := s.pool.Query(ctx, query, firstInLine)
 	if err != nil {
@@ -117,7 +126,7 @@ func (s *Store) mayBeAdmitted(ctx context.Context) ([]intent.ID, error) {
 // admitWaiting counts one that waits, or puts it in the line of another budget, which has no room;
 // moved says that it did either.
 func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved bool, err error) {
-	const read = `SELECT generation, money, number, budget_id FROM budget_waits WHERE intent_id = $1`
+	const read = `SELECT ` + waitColumns + ` FROM budget_waits WHERE intent_id = $1`
 	const stay = `UPDATE budget_waits SET budget_id = $2, amount = $3 WHERE intent_id = $1`
 	// Its due time is the end of the wait for a person, if it waits for one as well.
 	const goOn = `
@@ -129,9 +138,8 @@ func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved
 		if err != nil || !row.awaitsBudget() {
 			return err // admitted or ended meanwhile
 		}
-		a := row.admission(0, nil)
-		var line uuid.UUID
-		if err := tx.QueryRow(ctx, read, id[:]).Scan(&a.generation, &a.money, &a.number, (*[16]byte)(&line)); err != nil {
+		a, budget, err := row.waiting(ctx, tx, read)
+		if err != nil {
 			return err
 		}
 		counts, err := a.counts(ctx, tx)
@@ -145,7 +153,7 @@ func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved
 		case stop == nil:
 			admitted, moved = true, true
 			_, err = tx.Exec(ctx, goOn, id[:])
-		case stop.budget != line:
+		case stop.budget != budget:
 			moved = true
 			_, err = tx.Exec(ctx, stay, id[:], stop.budget, stop.amount)
 		}

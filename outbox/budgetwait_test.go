@@ -12,16 +12,12 @@ import (
 )
 
 // atOnce counts what acme has open.
-var atOnce = outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetConcurrency}
+var atOnce = outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetConcurrency}
 
 // allowWaiting sets a budget that lets wait what it has no room for.
-func (b bundle) allowWaiting(t *testing.T, on outbox.BudgetLine, allowed string) outbox.Budget {
+func (b bundle) allowWaiting(t *testing.T, on outbox.BudgetSubject, allowed string) outbox.Budget {
 	t.Helper()
-	set, err := b.SetBudget(t.Context(), on, allowed, outbox.OverWait, eve)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return b.setBudget(t, on, allowed, outbox.OverWait)
 }
 
 // admits counts those that wait for budgets and checks which of the rows may go on by that.
@@ -66,17 +62,13 @@ func TestWhatABudgetLetsWaitIsNotCountedAndNotClaimedBeforeThereIsRoom(t *testin
 	if c := b.claim(t, waiting[0]); c.Granted {
 		t.Error("it was claimed")
 	}
-	if used := b.used(t); used != "1" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "1")
 	b.admits(t, waiting)
 	if done := ended(intent.Applied)(b, t, first); !done.Freed {
 		t.Error("nobody is told that there is room")
 	}
 	b.admits(t, waiting, 0)
-	if used := b.used(t); used != "1" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "1")
 	ended(intent.Applied)(b, t, b.load(t, waiting[0].ID))
 	b.admits(t, waiting[1:], 0)
 }
@@ -94,9 +86,7 @@ func TestFirstComeFirstAdmittedAlsoWhereALaterOneWouldFit(t *testing.T) {
 	b.admits(t, waiting)
 	b.setClock(t, noon.Add(12*time.Hour))
 	b.admits(t, waiting, 0, 1)
-	if used := b.used(t); used != "60" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "60")
 }
 
 func TestWhoWaitsForOneBudgetDoesNotStandInTheWayOfAnother(t *testing.T) {
@@ -104,7 +94,7 @@ func TestWhoWaitsForOneBudgetDoesNotStandInTheWayOfAnother(t *testing.T) {
 	b := start(t)
 	b.setClock(t, noon)
 	b.allowWaiting(t, atOnce, "10")
-	b.allowWaiting(t, outbox.BudgetLine{Tenant: "acme", Tool: "payments.capture", Kind: outbox.BudgetIntents, Window: time.Hour}, "1")
+	b.allowWaiting(t, outbox.BudgetSubject{Tenant: "acme", Tool: "payments.capture", Kind: outbox.BudgetIntents, Window: time.Hour}, "1")
 	other := func(key string) outbox.Proposal {
 		p := propose(key, opaque())
 		p.Tool = "payments.refund"
@@ -229,9 +219,7 @@ func TestWhatMayHaveBeenSentInWhatWasLostIsCountedAlthoughItWaits(t *testing.T) 
 	if now := b.load(t, row.ID); now.State != intent.Invoking || !now.BudgetUntil.IsZero() {
 		t.Errorf("%s, waits until %s", now.State, now.BudgetUntil)
 	}
-	if used := b.used(t); used != "20" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "20")
 }
 
 func TestAReissueWaitsWhereTheBudgetSaysSo(t *testing.T) {
@@ -249,9 +237,7 @@ func TestAReissueWaitsWhereTheBudgetSaysSo(t *testing.T) {
 	}
 	b.admits(t, []outbox.Row{row}, 0)
 	ended(intent.NotApplied)(b, t, b.load(t, row.ID))
-	if used := b.used(t); used != "0" {
-		t.Errorf("%s are used", used)
-	}
+	b.uses(t, "0")
 }
 
 // The budget of what is open is never exceeded, everybody who waits is admitted in the end, and no

@@ -28,7 +28,7 @@ func (s *Store) Cancel(ctx context.Context, id intent.ID, by Decider, seal Seal)
 		case row.Record().Cancelled():
 			return nil
 		}
-		row, err = decide(ctx, tx, row, by.decision(intent.Cancel), seal)
+		row, err = decide(ctx, tx, row, Decision{Kind: intent.Cancel, Decider: by}, seal)
 		return err
 	})
 	return row, err

@@ -7,17 +7,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ConsentLine is what a consent is about.
-type ConsentLine struct {
+// ConsentSubject is what a consent is about.
+type ConsentSubject struct {
 	Tenant string
 	// Person is whom it concerns: a principal of the tenant.
 	Person  string
 	Purpose string
 }
 
-// Consent is what was said of a line.
+// Consent is what was said of a subject.
 type Consent struct {
-	ConsentLine
+	ConsentSubject
 	// Granted is false if the consent was revoked.
 	Granted bool
 	Said
@@ -25,27 +25,26 @@ type Consent struct {
 
 // SetConsent says, in one flushed commit, that the consent is granted, or that it is not. What was
 // said before stays on record, and counts no more.
-func (s *Store) SetConsent(ctx context.Context, on ConsentLine, granted bool, by Decider) (Consent, error) {
+func (s *Store) SetConsent(ctx context.Context, on ConsentSubject, granted bool, by Decider) (Consent, error) {
 	const insert = `
-		INSERT INTO consents (tenant, person, purpose, number, granted, principal, note, roles, on_behalf_of, authentication_source, changed_at)
+		INSERT INTO consents (tenant, person, purpose, number, granted, ` + deciderColumns + `, changed_at)
 		SELECT $1, $2, $3, 1 + (SELECT count(*) FROM consents WHERE tenant = $1 AND person = $2 AND purpose = $3),
-			$4, $5, $6, coalesce($7::text[], '{}'), coalesce($8::text[], '{}'), $9, writ_now()
+			$4, $5, $6, $7, $8, $9, writ_now()
 		RETURNING changed_at`
-	c := Consent{ConsentLine: on, Granted: granted, Said: Said{By: by}}
+	c := Consent{ConsentSubject: on, Granted: granted, Said: Said{By: by}}
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		if err := inTurn(ctx, tx, "consents", on.Tenant, on.Person, on.Purpose); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, insert, on.Tenant, on.Person, on.Purpose, granted,
-			by.Principal, by.Note, by.Roles, by.OnBehalfOf, by.AuthenticationSource).Scan(&c.ChangedAt)
+		return tx.QueryRow(ctx, insert, append([]any{on.Tenant, on.Person, on.Purpose, granted}, by.values()...)...).Scan(&c.ChangedAt)
 	})
 	c.ChangedAt = c.ChangedAt.UTC()
 	return c, err
 }
 
-// Consents returns what was said last of every line that the filter names, whose empty members name
-// any; with all everything that was ever said. Ordered by line, the newest first, and at most 1,000.
-func (s *Store) Consents(ctx context.Context, of ConsentLine, all bool) ([]Consent, error) {
+// Consents returns what was said last of every subject that the filter names, whose empty members name
+// any; with all everything that was ever said. Ordered by subject, the newest first, and at most 1,000.
+func (s *Store) Consents(ctx context.Context, of ConsentSubject, all bool) ([]Consent, error) {
 	const query = `
 		SELECT tenant, person, purpose, granted, ` + saidColumns + ` FROM consents c
 		WHERE ($1 = '' OR tenant = $1) AND ($2 = '' OR person = $2) AND ($3 = '' OR purpose = $3)
@@ -71,7 +70,7 @@ type NoConsent struct {
 	RevokedAt time.Time
 }
 
-// missingConsents looks each line up in the primary key, from its last number on.
+// missingConsents looks each subject up in the primary key, from its last number on.
 const missingConsents = `
 	SELECT p.person, u.purpose, c.changed_at
 	FROM unnest($2::text[]) WITH ORDINALITY p (person, place), unnest($3::text[]) u (purpose)

@@ -11,9 +11,9 @@ import (
 	"writ/outbox"
 )
 
-var marketing = outbox.ConsentLine{Tenant: "acme", Person: "ada", Purpose: "marketing"}
+var marketing = outbox.ConsentSubject{Tenant: "acme", Person: "ada", Purpose: "marketing"}
 
-func (b bundle) consent(t *testing.T, on outbox.ConsentLine, granted bool) {
+func (b bundle) consent(t *testing.T, on outbox.ConsentSubject, granted bool) {
 	t.Helper()
 	if _, err := b.SetConsent(t.Context(), on, granted, eve); err != nil {
 		t.Fatal(err)
@@ -56,11 +56,11 @@ func TestTheLastWordOfAConsentCountsAndEveryWordIsKept(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	last, err := b.Consents(t.Context(), outbox.ConsentLine{Person: "ada"}, false)
-	if err != nil || len(last) != 1 || last[0].Granted || last[0].ConsentLine != marketing || last[0].By.Principal != eve.Principal || !last[0].ChangedAt.Equal(noon.Add(time.Hour)) {
+	last, err := b.Consents(t.Context(), outbox.ConsentSubject{Person: "ada"}, false)
+	if err != nil || len(last) != 1 || last[0].Granted || last[0].ConsentSubject != marketing || last[0].By.Principal != eve.Principal || !last[0].ChangedAt.Equal(noon.Add(time.Hour)) {
 		t.Errorf("%+v, %v", last, err)
 	}
-	all, err := b.Consents(t.Context(), outbox.ConsentLine{}, true)
+	all, err := b.Consents(t.Context(), outbox.ConsentSubject{}, true)
 	if err != nil || len(all) != 2 || all[0].Granted || !all[1].Granted || !all[1].ChangedAt.Equal(noon) {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -96,14 +96,14 @@ func TestWordsThatComeAtOnceFollowEachOther(t *testing.T) {
 	}
 }
 
-var contact = outbox.EgressLine{Tenant: "acme", DataClass: "contact", Provider: "mailer"}
+var contact = outbox.EgressSubject{Tenant: "acme", DataClass: "contact", Provider: "mailer"}
 
 func TestATenantsOwnRuleComesBeforeTheGeneralOneAndWithoutAnyNothingLeaves(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	general := contact
 	general.Tenant = ""
-	set := func(on outbox.EgressLine, verdict outbox.EgressVerdict) {
+	set := func(on outbox.EgressSubject, verdict outbox.EgressVerdict) {
 		t.Helper()
 		if _, err := b.SetEgress(t.Context(), on, verdict, eve); err != nil {
 			t.Fatal(err)
@@ -139,10 +139,10 @@ func TestATenantsOwnRuleComesBeforeTheGeneralOneAndWithoutAnyNothingLeaves(t *te
 	if _, err := b.SetEgress(t.Context(), contact, outbox.EgressRemoved, eve); intent.CodeOf(err) != intent.CodeEgressRuleNotFound {
 		t.Errorf("taken back twice: %v", err)
 	}
-	if list, err := b.EgressRules(t.Context(), outbox.EgressLine{}, false); err != nil || len(list) != 0 {
+	if list, err := b.EgressRules(t.Context(), outbox.EgressSubject{}, false); err != nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	all, err := b.EgressRules(t.Context(), outbox.EgressLine{Tenant: "acme"}, true)
+	all, err := b.EgressRules(t.Context(), outbox.EgressSubject{Tenant: "acme"}, true)
 	if err != nil || len(all) != 3 || all[0].Verdict != outbox.EgressRemoved || all[1].Verdict != outbox.EgressAllow || all[2].Verdict != outbox.EgressDeny || all[2].By.Principal != eve.Principal {
 		t.Errorf("%+v, %v", all, err)
 	}

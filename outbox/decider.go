@@ -20,24 +20,29 @@ type Decider struct {
 	Permit func(Row, intent.DecisionKind) error
 }
 
-// decision is what the decider decides.
-func (by Decider) decision(kind intent.DecisionKind) Decision {
-	return Decision{
-		Kind: kind, Principal: by.Principal, Note: by.Note,
-		Roles: by.Roles, OnBehalfOf: by.OnBehalfOf, AuthenticationSource: by.AuthenticationSource, permit: by.Permit,
-	}
+// The columns in which a table records a decider, as [Decider.values] are written to them, and as
+// [Decider.fields] read them: a list that is empty is nil in Go and never NULL in SQL.
+const (
+	deciderColumns = `principal, note, roles, on_behalf_of, authentication_source`
+	readDecider    = `principal, note, nullif(roles, '{}'), nullif(on_behalf_of, '{}'), authentication_source`
+)
+
+func (by Decider) values() []any {
+	return []any{by.Principal, by.Note, append([]string{}, by.Roles...), append([]string{}, by.OnBehalfOf...), by.AuthenticationSource}
 }
+
+func (by *Decider) fields() []any {
+	return []any{&by.Principal, &by.Note, &by.Roles, &by.OnBehalfOf, &by.AuthenticationSource}
+}
+
+// voice is everybody who speaks when the decider does: a person and who acts for it are one voice.
+func (by Decider) voice() []string { return append([]string{by.Principal}, by.OnBehalfOf...) }
 
 // Identity is who decides, as policies are told.
 func (by Decider) Identity() intent.EffectContext {
 	return intent.EffectContext{
 		Principal: by.Principal, Roles: by.Roles, OnBehalfOf: by.OnBehalfOf, AuthenticationSource: by.AuthenticationSource,
 	}
-}
-
-// Identity is who decided, as policies are told.
-func (d Decision) Identity() intent.EffectContext {
-	return Decider{Principal: d.Principal, Roles: d.Roles, OnBehalfOf: d.OnBehalfOf, AuthenticationSource: d.AuthenticationSource}.Identity()
 }
 
 // mayDecide is the error of somebody who may not let the intent go on, with code

@@ -15,15 +15,10 @@ import (
 // Decision is what a person decided about an intent.
 type Decision struct {
 	// Number counts the decisions on the intent from 1.
-	Number    int
-	Kind      intent.DecisionKind
-	Principal string
-	// Note is the person's own words; it may be empty.
-	Note string
-	// Roles, OnBehalfOf and AuthenticationSource are the decider's.
-	Roles                []string
-	OnBehalfOf           []string
-	AuthenticationSource string
+	Number int
+	Kind   intent.DecisionKind
+	// Decider is who decided. Its Permit is not read with the decision.
+	Decider
 	// Commitment and Generation are those of what was decided on.
 	Commitment intent.Digest
 	Generation int
@@ -32,7 +27,6 @@ type Decision struct {
 	// unless the kind is intent.ResolveApplied. They are not read with the decision.
 	MediaType string
 	Result    []byte
-	permit    func(Row, intent.DecisionKind) error
 }
 
 // told says who decided what, and when.
@@ -105,17 +99,16 @@ func (s *Store) ConfirmShown(ctx context.Context, id intent.ID, shown intent.Dig
 		if err := confirmedBefore(ctx, tx, row, by); err != nil {
 			return err
 		}
-		if err := insertDecision(ctx, tx, row, by.decision(intent.Confirm)); err != nil {
+		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Confirm, Decider: by}); err != nil {
 			return err
 		}
-		row, err = goOnIfConfirmed(ctx, tx, id)
+		row, err = goOnIfConfirmed(ctx, tx, row)
 		return err
 	})
 	return row, err
 }
 
-// confirmedBefore is nil unless the decider, or somebody who shares a person with the decider, is
-// among those who have confirmed what waits: a person and who acts for it are one voice.
+// confirmedBefore is nil unless the decider's voice is among those who have confirmed what waits.
 func confirmedBefore(ctx context.Context, tx pgx.Tx, row Row, by Decider) error {
 	record := row.Record()
 	if len(record.Confirmed()) == 0 {
@@ -125,10 +118,8 @@ func confirmedBefore(ctx context.Context, tx pgx.Tx, row Row, by Decider) error 
 	if err != nil {
 		return err
 	}
-	voice := append([]string{by.Principal}, by.OnBehalfOf...)
 	for _, d := range list {
-		heard := append([]string{d.Principal}, d.OnBehalfOf...)
-		same := slices.ContainsFunc(voice, func(name string) bool { return slices.Contains(heard, name) })
+		same := slices.ContainsFunc(by.voice(), func(name string) bool { return slices.Contains(d.voice(), name) })
 		if d.Kind == intent.Confirm && d.Commitment == row.Commitment && same {
 			return intent.Errorf(intent.CodeAlreadyConfirmed, "%s has confirmed intent %s already, or somebody for whom or by whom it acts has%s; %d of %d have, and somebody else has to as well",
 				by.Principal, row.ID, told(list), len(record.Confirmed()), record.Quorum())
@@ -137,21 +128,18 @@ func confirmedBefore(ctx context.Context, tx pgx.Tx, row Row, by Decider) error 
 	return nil
 }
 
-// goOnIfConfirmed counts the confirmation that was inserted last: the intent goes on if nobody is
-// missing, else it waits on. The database counts again.
-func goOnIfConfirmed(ctx context.Context, tx pgx.Tx, id intent.ID) (Row, error) {
-	row, err := load(ctx, tx, id)
-	if err != nil {
-		return Row{}, err
-	}
+// goOnIfConfirmed counts the confirmation that was inserted since the row was read, of somebody who
+// is not among those before: the intent goes on if nobody else is missing, else it waits on. The
+// database counts again.
+func goOnIfConfirmed(ctx context.Context, tx pgx.Tx, row Row) (Row, error) {
 	statement := `UPDATE intents SET version = version + 1 WHERE id = $1 AND version = $2`
-	if row.Record().Unconfirmed() == 0 {
+	if row.Record().Unconfirmed() == 1 {
 		statement = `UPDATE intents SET version = version + 1, state = 'recorded', due_at = writ_now() WHERE id = $1 AND version = $2`
 	}
-	if _, err := tx.Exec(ctx, statement, id[:], row.Version); err != nil {
+	if _, err := tx.Exec(ctx, statement, row.ID[:], row.Version); err != nil {
 		return Row{}, err
 	}
-	return load(ctx, tx, id)
+	return load(ctx, tx, row.ID)
 }
 
 // Deny ends an intent that waits for a person, in one flushed commit with the decision and
@@ -167,7 +155,7 @@ func (s *Store) Deny(ctx context.Context, r Refusal, by Decider, seal Seal) (Row
 		if row.restored() {
 			return errRestored(r.ID)
 		}
-		if err := insertDecision(ctx, tx, row, by.decision(intent.Deny)); err != nil {
+		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Deny, Decider: by}); err != nil {
 			return err
 		}
 		if intent.Happened(row.Record()) != intent.NotApplied {
@@ -207,17 +195,15 @@ func notAwaiting(ctx context.Context, tx pgx.Tx, row Row) error {
 // read: what was in time then is in time on record. The error may be that of [Decider.Permit].
 func insertDecision(ctx context.Context, tx pgx.Tx, row Row, d Decision) error {
 	const statement = `
-		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups,
-			authentication_source, roles, on_behalf_of)
-		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $14, nullif($7, ''), $8, $9, $10,
-			$11, coalesce($12::text[], '{}'), coalesce($13::text[], '{}') FROM decisions WHERE intent_id = $1`
-	if d.permit != nil {
-		if err := d.permit(row, d.Kind); err != nil {
+		INSERT INTO decisions (intent_id, number, kind, commitment, generation, decided_at, attempts, lookups, media_type, result, ` + deciderColumns + `)
+		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $7, nullif($8, ''), $9, $10, $11, $12, $13, $14 FROM decisions WHERE intent_id = $1`
+	if d.Permit != nil {
+		if err := d.Permit(row, d.Kind); err != nil {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, statement, row.ID[:], string(d.Kind), d.Principal, d.Note, row.Commitment[:], row.Generation, d.MediaType, d.Result,
-		len(row.Attempts), len(row.Lookups), d.AuthenticationSource, d.Roles, d.OnBehalfOf, row.ReadAt)
+	written := []any{row.ID[:], string(d.Kind), row.Commitment[:], row.Generation, row.ReadAt, len(row.Attempts), len(row.Lookups), d.MediaType, d.Result}
+	_, err := tx.Exec(ctx, statement, append(written, d.values()...)...)
 	return err
 }
 
@@ -234,8 +220,7 @@ func Decisions(ctx context.Context, tx pgx.Tx, id intent.ID) ([]Decision, error)
 
 func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error) {
 	const query = `
-		SELECT number, kind, principal, note, commitment, generation, decided_at,
-			authentication_source, nullif(roles, '{}'), nullif(on_behalf_of, '{}') FROM decisions WHERE intent_id = $1 ORDER BY number`
+		SELECT number, kind, commitment, generation, decided_at, ` + readDecider + ` FROM decisions WHERE intent_id = $1 ORDER BY number`
 	rows, err := q.Query(ctx, query, id[:])
 	if err != nil {
 		return nil, err
@@ -243,8 +228,7 @@ func decisions(ctx context.Context, q querier, id intent.ID) ([]Decision, error)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Decision, error) {
 		var d Decision
 		var commitment []byte
-		err := row.Scan(&d.Number, &d.Kind, &d.Principal, &d.Note, &commitment, &d.Generation, &d.DecidedAt,
-			&d.AuthenticationSource, &d.Roles, &d.OnBehalfOf)
+		err := row.Scan(append([]any{&d.Number, &d.Kind, &commitment, &d.Generation, &d.DecidedAt}, d.fields()...)...)
 		copy(d.Commitment[:], commitment)
 		d.DecidedAt = d.DecidedAt.UTC()
 		return d, err

@@ -66,7 +66,7 @@ func TestAConfirmedIntentIsDueAtOnceAndIsLikeAnyOther(t *testing.T) {
 	if count := b.commits.Take(); count.Flushed != 1 {
 		t.Errorf("%+v", count)
 	}
-	want := []outbox.Decision{{Number: 1, Kind: intent.Confirm, Principal: "eve", Note: "two deliveries", Commitment: row.Commitment, Generation: 1, DecidedAt: at}}
+	want := []outbox.Decision{{Number: 1, Kind: intent.Confirm, Decider: eve, Commitment: row.Commitment, Generation: 1, DecidedAt: at}}
 	if list, err := b.Decisions(t.Context(), row.ID); err != nil || !reflect.DeepEqual(list, want) {
 		t.Errorf("%+v, %v", list, err)
 	}

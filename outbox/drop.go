@@ -11,8 +11,7 @@ import (
 
 // decidedBy sets who decides about an enqueued request, who is $2 to $6.
 const decidedBy = `
-	decided_by = $2, note = $3, decider_authentication_source = $4, decider_roles = coalesce($5::text[], '{}'),
-	decider_on_behalf_of = coalesce($6::text[], '{}')`
+	decided_by = $2, note = $3, decider_roles = $4, decider_on_behalf_of = $5, decider_authentication_source = $6`
 
 // Retry makes an enqueued request due, at once or at its host's time, and returns it. Its tries
 // begin anew. The errors that are answers are those of Drop.
@@ -23,7 +22,7 @@ func (s *Store) Retry(ctx context.Context, id intent.ID, by Decider) (Submitted,
 		WHERE id = $1 AND dropped_at IS NULL RETURNING` + submittedColumns
 	var found Submitted
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
-		found, err = scanSubmitted(tx.QueryRow(ctx, statement, id[:], by.Principal, by.Note, by.AuthenticationSource, by.Roles, by.OnBehalfOf))
+		found, err = scanSubmitted(tx.QueryRow(ctx, statement, append([]any{id[:]}, by.values()...)...))
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
@@ -66,7 +65,7 @@ func (s *Store) Drop(ctx context.Context, id intent.ID, by Decider) (Submitted, 
 				error_code = CASE WHEN ` + restoredUntil + ` IS NOT NULL THEN '` + string(intent.CodeOutboxRestored) + `' ELSE coalesce(nullif(error_code, ''), 'dropped') END,
 				decided_at = clock.now,` + decidedBy + `
 			FROM (SELECT writ_now()) AS clock (now) WHERE id = $1 RETURNING` + submittedColumns
-		found, err = scanSubmitted(tx.QueryRow(ctx, statement, id[:], by.Principal, by.Note, by.AuthenticationSource, by.Roles, by.OnBehalfOf))
+		found, err = scanSubmitted(tx.QueryRow(ctx, statement, append([]any{id[:]}, by.values()...)...))
 		return err
 	})
 	return found, err

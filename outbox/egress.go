@@ -8,8 +8,8 @@ import (
 	"writ/intent"
 )
 
-// EgressLine is what a rule about egress is about.
-type EgressLine struct {
+// EgressSubject is what a rule about egress is about.
+type EgressSubject struct {
 	// Tenant is whose data it is; empty: that of every tenant without a rule of its own.
 	Tenant string
 	// DataClass is what may or may not go to Provider.
@@ -39,27 +39,27 @@ func verdictOf(allowed *bool) EgressVerdict {
 	return EgressDeny
 }
 
-// EgressRule is what was said of a line.
+// EgressRule is what was said of a subject.
 type EgressRule struct {
-	EgressLine
+	EgressSubject
 	Verdict EgressVerdict
 	Said
 }
 
 const addEgressRule = `
-	INSERT INTO egress_rules (tenant, data_class, provider, number, allowed, principal, note, roles, on_behalf_of, authentication_source, changed_at)
+	INSERT INTO egress_rules (tenant, data_class, provider, number, allowed, ` + deciderColumns + `, changed_at)
 	SELECT $1, $2, $3, 1 + (SELECT count(*) FROM egress_rules WHERE tenant = $1 AND data_class = $2 AND provider = $3),
-		$4, $5, $6, coalesce($7::text[], '{}'), coalesce($8::text[], '{}'), $9, writ_now()
+		$4, $5, $6, $7, $8, $9, writ_now()
 	RETURNING changed_at`
 
 // SetEgress makes a rule, changes it, or takes it back, in one flushed commit. What was said before
 // stays on record, and counts no more. The error has code egress_rule_not_found if there is none to
 // be taken back.
-func (s *Store) SetEgress(ctx context.Context, on EgressLine, verdict EgressVerdict, by Decider) (EgressRule, error) {
+func (s *Store) SetEgress(ctx context.Context, on EgressSubject, verdict EgressVerdict, by Decider) (EgressRule, error) {
 	const stands = `
 		SELECT coalesce((SELECT allowed IS NOT NULL FROM egress_rules
 			WHERE tenant = $1 AND data_class = $2 AND provider = $3 ORDER BY number DESC LIMIT 1), false)`
-	r := EgressRule{EgressLine: on, Verdict: verdict, Said: Said{By: by}}
+	r := EgressRule{EgressSubject: on, Verdict: verdict, Said: Said{By: by}}
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		if err := inTurn(ctx, tx, "egress_rules", on.Tenant, on.DataClass, on.Provider); err != nil {
 			return err
@@ -77,23 +77,22 @@ func (s *Store) SetEgress(ctx context.Context, on EgressLine, verdict EgressVerd
 			yes := verdict == EgressAllow
 			allowed = &yes
 		}
-		return tx.QueryRow(ctx, addEgressRule, on.Tenant, on.DataClass, on.Provider, allowed,
-			by.Principal, by.Note, by.Roles, by.OnBehalfOf, by.AuthenticationSource).Scan(&r.ChangedAt)
+		return tx.QueryRow(ctx, addEgressRule, append([]any{on.Tenant, on.DataClass, on.Provider, allowed}, by.values()...)...).Scan(&r.ChangedAt)
 	})
 	r.ChangedAt = r.ChangedAt.UTC()
 	return r, err
 }
 
-func (l EgressLine) whose() string {
-	if l.Tenant == "" {
+func (s EgressSubject) whose() string {
+	if s.Tenant == "" {
 		return "tenants in general"
 	}
-	return "tenant " + l.Tenant
+	return "tenant " + s.Tenant
 }
 
 // EgressRules returns the rules that stand and that the filter names, whose empty members name any;
-// with all everything that was ever said. Ordered by line, the newest first, and at most 1,000.
-func (s *Store) EgressRules(ctx context.Context, of EgressLine, all bool) ([]EgressRule, error) {
+// with all everything that was ever said. Ordered by subject, the newest first, and at most 1,000.
+func (s *Store) EgressRules(ctx context.Context, of EgressSubject, all bool) ([]EgressRule, error) {
 	const query = `
 		SELECT tenant, data_class, provider, allowed, ` + saidColumns + ` FROM egress_rules e
 		WHERE ($1 = '' OR tenant = $1) AND ($2 = '' OR data_class = $2) AND ($3 = '' OR provider = $3)
@@ -121,7 +120,7 @@ type NoEgress struct {
 	Denied bool
 }
 
-// missingEgress looks each class up in the primary key, from the last number of each line on.
+// missingEgress looks each class up in the primary key, from the last number of each subject on.
 const missingEgress = `
 	SELECT d.class, e.allowed IS NOT NULL
 	FROM unnest($3::text[]) d (class)

@@ -116,10 +116,7 @@ func (b Bound) check(what string) error {
 // anything else (invalid_filter).
 func (f Filter) Check() error {
 	for _, name := range []struct{ what, value string }{{"tenant", f.Tenant}, {"tool", f.Tool}, {"principal", f.Principal}} {
-		if name.value == "" {
-			continue
-		}
-		if err := intent.CheckName(name.what, name.value); err != nil {
+		if err := intent.CheckOptionalName(name.what, name.value); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,9 +61,8 @@ type Flight struct {
 }
 
 const holdColumns = `
-	h.id, h.scope, h.name, h.automatic, h.principal, h.note, h.set_at, h.probe_at, h.probes, h.lifted_at, coalesce(h.lifted_by, ''),
-	coalesce(h.lift_note, ''), h.authentication_source, nullif(h.roles, '{}'), nullif(h.on_behalf_of, '{}'),
-	h.lift_authentication_source, nullif(h.lift_roles, '{}'), nullif(h.lift_on_behalf_of, '{}')`
+	h.id, h.scope, h.name, h.automatic, h.set_at, h.probe_at, h.probes, h.lifted_at, ` + readDecider + `,
+	coalesce(lifted_by, ''), coalesce(lift_note, ''), nullif(lift_roles, '{}'), nullif(lift_on_behalf_of, '{}'), lift_authentication_source`
 
 // ofSubject is the condition on intents i that a subject's hold stops them; $1 is the scope and
 // $2 the name. That of the zero Subject stops all.
@@ -116,12 +116,10 @@ func (s *Store) SetHold(ctx context.Context, on Subject, by Decider) (Hold, erro
 // the subject's lock.
 func insertHold(ctx context.Context, tx pgx.Tx, on Subject, automatic bool, by Decider) (bool, error) {
 	const statement = `
-		INSERT INTO holds (id, scope, name, automatic, principal, note, set_at, probe_at, authentication_source, roles, on_behalf_of)
-		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, writ_now(), CASE WHEN $3 THEN writ_now() + $6::interval END, $7,
-			coalesce($8::text[], '{}'), coalesce($9::text[], '{}'))
+		INSERT INTO holds (id, scope, name, automatic, set_at, probe_at, ` + deciderColumns + `)
+		VALUES (gen_random_uuid(), $1, $2, $3, writ_now(), CASE WHEN $3 THEN writ_now() + $4::interval END, $5, $6, $7, $8, $9)
 		ON CONFLICT (scope, name, automatic) WHERE lifted_at IS NULL DO NOTHING`
-	tag, err := tx.Exec(ctx, statement, string(on.Scope), on.Name, automatic, by.Principal, by.Note, firstProbe,
-		by.AuthenticationSource, by.Roles, by.OnBehalfOf)
+	tag, err := tx.Exec(ctx, statement, append([]any{string(on.Scope), on.Name, automatic, firstProbe}, by.values()...)...)
 	return tag.RowsAffected() == 1, err
 }
 
@@ -159,8 +157,8 @@ func (s *Store) LiftHold(ctx context.Context, id uuid.UUID, by Decider) (Hold, e
 		UPDATE breakers SET failures = 0
 		WHERE failures > 0 AND provider = (SELECT name FROM holds WHERE id = $1 AND automatic AND lifted_at IS NULL)`
 	const lift = `
-		UPDATE holds h SET lifted_at = writ_now(), lifted_by = $2, lift_note = $3, lift_authentication_source = $4,
-			lift_roles = coalesce($5::text[], '{}'), lift_on_behalf_of = coalesce($6::text[], '{}')
+		UPDATE holds h SET lifted_at = writ_now(), lifted_by = $2, lift_note = $3, lift_roles = $4, lift_on_behalf_of = $5,
+			lift_authentication_source = $6
 		WHERE h.id = $1 AND h.lifted_at IS NULL
 		RETURNING` + holdColumns
 	var hold Hold
@@ -170,7 +168,7 @@ func (s *Store) LiftHold(ctx context.Context, id uuid.UUID, by Decider) (Hold, e
 			return err
 		}
 		var err error
-		hold, err = oneHold(ctx, tx, lift, id, by.Principal, by.Note, by.AuthenticationSource, by.Roles, by.OnBehalfOf)
+		hold, err = oneHold(ctx, tx, lift, append([]any{id}, by.values()...)...)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return notStanding(ctx, tx, id)
 		}
@@ -261,9 +259,8 @@ func oneHold(ctx context.Context, tx pgx.Tx, query string, args ...any) (Hold, e
 func scanHold(row pgx.CollectableRow) (Hold, error) {
 	var h Hold
 	var probe, lifted *time.Time
-	err := row.Scan((*[16]byte)(&h.ID), &h.Scope, &h.Name, &h.Automatic, &h.Principal, &h.Note, &h.SetAt, &probe, &h.Probes,
-		&lifted, &h.Lifter.Principal, &h.Lifter.Note, &h.AuthenticationSource, &h.Roles, &h.OnBehalfOf,
-		&h.Lifter.AuthenticationSource, &h.Lifter.Roles, &h.Lifter.OnBehalfOf)
+	columns := []any{(*[16]byte)(&h.ID), &h.Scope, &h.Name, &h.Automatic, &h.SetAt, &probe, &h.Probes, &lifted}
+	err := row.Scan(slices.Concat(columns, h.fields(), h.Lifter.fields())...)
 	h.SetAt, h.ProbeAt, h.LiftedAt = h.SetAt.UTC(), value(probe).UTC(), value(lifted).UTC()
 	return h, err
 }

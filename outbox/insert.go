@@ -78,8 +78,8 @@ type Seal func(ctx context.Context, tx pgx.Tx, row Row, reason string, answer *A
 // InsertEnded persists an intent in its final state, in one flushed commit with its
 // receipt: a read that is answered already, or a request that policy refused. If the
 // request key is taken, the row that has it is returned and the end is dropped. One over a refused
-// row is a refusal, see Insert. Nobody is refused
-// while claims may be lost: the error has code outbox_restored.
+// row is a refusal, see Insert. Nobody is refused while claims may be lost: the error has code
+// outbox_restored.
 func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal) (Row, error) {
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
@@ -108,11 +108,12 @@ func (s *Store) InsertEnded(ctx context.Context, p Proposal, end End, seal Seal)
 }
 
 // insertRow inserts the intent, unless there is one, or its request key names something that is
-// enqueued and must not become this intent. The lock waits for whoever is about to drop or park that, and
-// makes them wait; it does not conflict with a dispatcher that moves the row's due time. What was
-// parked waits for nobody any more. What is enqueued with another authority is found by what the
-// statement returns, and the error, as any other, undoes the transaction.
-// A proposal over a refused row is put in its place.
+// enqueued and must not become this intent. A proposal over a refused row is put in its place.
+//
+// The lock waits for whoever is about to drop or park what is enqueued, and makes them wait; it does
+// not conflict with a dispatcher that moves the row's due time. What was parked waits for nobody any
+// more. What is enqueued with another authority is found by what the statement returns, and the
+// error, as any other, undoes the transaction.
 func insertRow(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (created bool, err error) {
 	if p.Refused > 0 {
 		return decideAgain(ctx, tx, p, state)

@@ -68,8 +68,8 @@ type PolicyChange struct {
 // commit. What is in force already stays as it was put. The change is kept for ever.
 func (s *Store) PutPolicies(ctx context.Context, digest string, files map[string]string, by Decider) (PolicyChange, error) {
 	const put = `
-		INSERT INTO policy_changes (number, digest, principal, roles, on_behalf_of, authentication_source, note, changed_at)
-		VALUES ($1, decode($2, 'hex'), $3, coalesce($4::text[], '{}'), coalesce($5::text[], '{}'), $6, $7, writ_now())`
+		INSERT INTO policy_changes (number, digest, ` + deciderColumns + `, changed_at)
+		VALUES ($1, decode($2, 'hex'), $3, $4, $5, $6, $7, writ_now())`
 	var change PolicyChange
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		if err := inTurn(ctx, tx, "policy_changes"); err != nil {
@@ -89,7 +89,7 @@ func (s *Store) PutPolicies(ctx context.Context, digest string, files map[string
 		if err := savePolicies(ctx, tx, digest, files); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, put, number, digest, by.Principal, by.Roles, by.OnBehalfOf, by.AuthenticationSource, by.Note); err != nil {
+		if _, err := tx.Exec(ctx, put, append([]any{number, digest}, by.values()...)...); err != nil {
 			return err
 		}
 		if list, err = policyChanges(ctx, tx, 1); err == nil {

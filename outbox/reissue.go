@@ -39,14 +39,14 @@ func (s *Store) Reissue(ctx context.Context, id intent.ID, by Decider, money *Mo
 		if err := mayReissue(row, by); err != nil {
 			return err
 		}
-		if err := insertDecision(ctx, tx, row, by.decision(intent.Reissue)); err != nil {
+		if err := insertDecision(ctx, tx, row, Decision{Kind: intent.Reissue, Decider: by}); err != nil {
 			return err
 		}
 		renewal := next(row)
 		if row, err = renew(ctx, tx, row, renewal.Key, renewal.Commitment); err != nil {
 			return err
 		}
-		waits, err := row.admission(row.Generation, money).admit(ctx, tx)
+		waits, err := row.admission(money).admit(ctx, tx)
 		if waits {
 			row, err = load(ctx, tx, id)
 		}

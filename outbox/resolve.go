@@ -31,8 +31,7 @@ func (s *Store) Resolve(ctx context.Context, id intent.ID, as Resolution, by Dec
 	if !slices.Contains([]intent.DecisionKind{intent.ResolveApplied, intent.ResolveNotApplied, intent.Retry}, as.Kind) {
 		return Row{}, intent.Errorf(intent.CodeInvalidResolution, "%q is no resolution; nothing was decided", as.Kind)
 	}
-	d := by.decision(as.Kind)
-	d.MediaType, d.Result = as.MediaType, as.Result
+	d := Decision{Kind: as.Kind, Decider: by, MediaType: as.MediaType, Result: as.Result}
 	var row Row
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) (err error) {
 		if row, err = lockRow(ctx, tx, id); err != nil {
@@ -160,7 +159,7 @@ func (s *Store) Inquire(ctx context.Context, id intent.ID, by Decider, seal Seal
 		case !row.parked():
 			return nil
 		}
-		row, err = decide(ctx, tx, row, by.decision(intent.Inquire), seal)
+		row, err = decide(ctx, tx, row, Decision{Kind: intent.Inquire, Decider: by}, seal)
 		return err
 	})
 	return row, err

@@ -66,11 +66,10 @@ func (i *Inspector) Timelines(ctx context.Context) (Timelines, error) {
 
 func readTimelines(ctx context.Context, q querier) (t Timelines, err error) {
 	const query = `
-		SELECT now.system_identifier, coalesce(now.timeline, 0), t.system_identifier, t.timeline, t.principal, t.note, t.decided_at,
-			t.authentication_source, nullif(t.roles, '{}'), nullif(t.on_behalf_of, '{}')
+		SELECT now.system_identifier, coalesce(now.timeline, 0), t.system_identifier, t.timeline, t.decided_at, ` + readDecider + `
 		FROM (SELECT` + currentTimeline + `) now, timelines t ORDER BY t.number DESC LIMIT 1`
-	err = q.QueryRow(ctx, query).Scan(&t.Current.System, &t.Current.Number, &t.Trusted.System, &t.Trusted.Number, &t.Principal, &t.Note, &t.DecidedAt,
-		&t.AuthenticationSource, &t.Roles, &t.OnBehalfOf)
+	columns := []any{&t.Current.System, &t.Current.Number, &t.Trusted.System, &t.Trusted.Number, &t.DecidedAt}
+	err = q.QueryRow(ctx, query).Scan(append(columns, t.fields()...)...)
 	t.DecidedAt = t.DecidedAt.UTC()
 	return t, err
 }
@@ -152,13 +151,12 @@ func (s *Store) AfterRestore(ctx context.Context, r Restore, by Decider) (AfterR
 // over when the first row is marked, because that needs their locks.
 func (s *Store) trust(ctx context.Context, t Timeline, by Decider, marked int, lost bool) error {
 	const statement = `
-		INSERT INTO timelines (number, system_identifier, timeline, principal, note, decided_at, marked, authentication_source, roles, on_behalf_of, lost)
-		SELECT max(number) + 1, $1, $2, $3, $4, writ_now(), $5, $6, coalesce($7::text[], '{}'), coalesce($8::text[], '{}'), $9 FROM timelines
+		INSERT INTO timelines (number, system_identifier, timeline, decided_at, marked, lost, ` + deciderColumns + `)
+		SELECT max(number) + 1, $1, $2, writ_now(), $3, $4, $5, $6, $7, $8, $9 FROM timelines
 		ON CONFLICT DO NOTHING`
 	return s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		for { // until nobody else, who says so at the same moment, has taken the number
-			tag, err := tx.Exec(ctx, statement, t.System, t.Number, by.Principal, by.Note, marked,
-				by.AuthenticationSource, by.Roles, by.OnBehalfOf, lost)
+			tag, err := tx.Exec(ctx, statement, append([]any{t.System, t.Number, marked, lost}, by.values()...)...)
 			if err != nil || tag.RowsAffected() == 1 {
 				return err
 			}

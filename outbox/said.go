@@ -14,20 +14,18 @@ type Said struct {
 }
 
 // saidColumns are the columns that [Said.columns] reads.
-const saidColumns = `principal, note, roles, on_behalf_of, authentication_source, changed_at`
+const saidColumns = readDecider + `, changed_at`
 
-func (s *Said) columns() []any {
-	return []any{&s.By.Principal, &s.By.Note, &s.By.Roles, &s.By.OnBehalfOf, &s.By.AuthenticationSource, &s.ChangedAt}
-}
+func (s *Said) columns() []any { return append(s.By.fields(), &s.ChangedAt) }
 
 // maxSaid bounds a list of what was said.
 const maxSaid = 1000
 
-// inTurn lets those that add to one line of a table follow each other, until the end of tx: the
+// inTurn lets those that add to one subject of a table follow each other, until the end of tx: the
 // next statement sees what the one before has committed, and so which number is the next.
-func inTurn(ctx context.Context, tx pgx.Tx, table string, line ...string) error {
+func inTurn(ctx context.Context, tx pgx.Tx, table string, subject ...string) error {
 	name := table
-	for _, part := range line {
+	for _, part := range subject {
 		name += " " + part // no name has a space
 	}
 	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1, 0))`, name)

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -45,16 +46,16 @@ func (s Submitted) MayHaveRun() bool {
 
 const submittedColumns = `
 	e.id, e.tenant, e.request_key, e.principal, e.tool, e.traceparent, e.created_at, e.not_before, e.due_at, e.tries,
-	e.error_code, e.error, e.parked_at, e.dropped_at, e.decided_by, e.note, e.decider_authentication_source,
-	nullif(e.decider_roles, '{}'), nullif(e.decider_on_behalf_of, '{}'), e.decided_at, ` + restoredUntil + ` IS NOT NULL`
+	e.error_code, e.error, e.parked_at, e.dropped_at, e.decided_at, ` + restoredUntil + ` IS NOT NULL,
+	e.decided_by, e.note, nullif(e.decider_roles, '{}'), nullif(e.decider_on_behalf_of, '{}'), e.decider_authentication_source`
 
 // scanSubmitted reads submittedColumns, and into what follows them.
 func scanSubmitted(row pgx.Row, more ...any) (Submitted, error) {
 	var s Submitted
 	var notBefore, due, parked, dropped, decided *time.Time
-	err := row.Scan(append([]any{(*[16]byte)(&s.ID), &s.Tenant, &s.RequestKey, &s.Principal, &s.Tool, &s.Traceparent, &s.CreatedAt, &notBefore, &due, &s.Tries,
-		&s.ErrorCode, &s.Error, &parked, &dropped, &s.Decider.Principal, &s.Decider.Note, &s.Decider.AuthenticationSource,
-		&s.Decider.Roles, &s.Decider.OnBehalfOf, &decided, &s.Restored}, more...)...)
+	columns := []any{(*[16]byte)(&s.ID), &s.Tenant, &s.RequestKey, &s.Principal, &s.Tool, &s.Traceparent, &s.CreatedAt, &notBefore, &due, &s.Tries,
+		&s.ErrorCode, &s.Error, &parked, &dropped, &decided, &s.Restored}
+	err := row.Scan(slices.Concat(columns, s.Decider.fields(), more)...)
 	s.CreatedAt, s.NotBefore, s.DueAt = s.CreatedAt.UTC(), value(notBefore).UTC(), value(due).UTC()
 	s.ParkedAt, s.DroppedAt, s.DecidedAt = value(parked).UTC(), value(dropped).UTC(), value(decided).UTC()
 	return s, err

@@ -14,12 +14,7 @@ import (
 
 // refuse is what a worker does with a request that its policy refuses.
 func (e *engine) refuse(ctx context.Context, in activities.Input) (workflows.Accepted, error) {
-	r := *in.Request
-	p := outbox.Proposal{Tenant: r.Context.Tenant, RequestKey: r.RequestKey, Principal: r.Context.Principal, Tool: r.Tool, TaskQueue: "canary",
-		Payload: r.Payload, EffectContext: r.Context.Canonical(), Decision: []byte(`{}`), IdempotencyKey: intent.DeriveKey(r.Context.Tenant, r.Tool, r.RequestKey, 1)}
-	p.Rules.Class = intent.Keyed
-	p.Fingerprint = intent.Fingerprint(p.Salt, r.Action())
-	_, err := e.b.store.InsertEnded(ctx, p, outbox.End{To: intent.Refused}, func(context.Context, pgx.Tx, outbox.Row, string, *outbox.Answer) error { return nil })
+	_, err := e.b.store.InsertEnded(ctx, proposed(*in.Request), outbox.End{To: intent.Refused}, func(context.Context, pgx.Tx, outbox.Row, string, *outbox.Answer) error { return nil })
 	return workflows.Accepted{State: intent.Refused}, err
 }
 

@@ -66,6 +66,13 @@ func (a answer) Get(_ context.Context, to any) error {
 	return nil
 }
 
+// proposed is the row that a worker proposes for the request.
+func proposed(r activities.Request) outbox.Proposal {
+	return outbox.Proposal{Tenant: r.Context.Tenant, RequestKey: r.RequestKey, Principal: r.Context.Principal, Tool: r.Tool, TaskQueue: "canary",
+		Payload: r.Payload, EffectContext: r.Context.Canonical(), Decision: []byte(`{}`), IdempotencyKey: intent.DeriveKey(r.Context.Tenant, r.Tool, r.RequestKey, 1),
+		Rules: intent.Rules{Class: intent.Keyed, Timeout: time.Second, MaxAttempts: 1}}.Bound()
+}
+
 // commit is what a worker does with a request.
 func (e *engine) commit(ctx context.Context, in activities.Input) (workflows.Accepted, error) {
 	r := *in.Request
@@ -76,9 +83,8 @@ func (e *engine) commit(ctx context.Context, in activities.Input) (workflows.Acc
 		}
 		r.Payload = staged.Body
 	}
-	p := outbox.Proposal{Tenant: r.Context.Tenant, RequestKey: r.RequestKey, Principal: r.Context.Principal, Tool: r.Tool, TaskQueue: "canary",
-		Payload: r.Payload, EffectContext: r.Context.Canonical(), Decision: []byte(`{}`), IdempotencyKey: intent.DeriveKey(r.Context.Tenant, r.Tool, r.RequestKey, 1),
-		Rules: intent.Rules{Class: intent.Keyed, Timeout: time.Second, MaxAttempts: 1}, Traceparent: in.Traceparent}
+	p := proposed(r)
+	p.Traceparent = in.Traceparent
 	if e.rests {
 		p.ConfirmWithin = time.Hour
 	}

@@ -258,7 +258,7 @@ func TestASweepThatTemporalIsNotReadyForPutsNothingOff(t *testing.T) {
 func TestASweeperThatIsWokenStartsWhatABudgetHasRoomForBeforeItsInterval(t *testing.T) {
 	t.Parallel()
 	store, _ := newOutbox(t)
-	on := outbox.BudgetLine{Tenant: "acme", Kind: outbox.BudgetConcurrency}
+	on := outbox.BudgetSubject{Tenant: "acme", Kind: outbox.BudgetConcurrency}
 	if _, err := store.SetBudget(t.Context(), on, "1", outbox.OverWait, outbox.Decider{Principal: "eve"}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,10 @@ const Masked = "***"
 
 // Mask returns the document as it may be shown, in canonical form: in place of each value that the
 // schema marks writeOnly, in any branch, stands [Masked], and in place of an object of which it
-// marks the names of the members; rather of a value too many than of one too few. Such a value is sent and never shown again (JSON Schema
-// Validation 2020-12, section 9.4). masked holds their places as JSON Pointers (RFC 6901), in the
-// order of the document. It takes what [Schema.Validate] takes, whether it satisfies the schema or
-// not.
+// marks the names of the members; rather of a value too many than of one too few. Such a value is
+// sent and never shown again (JSON Schema Validation 2020-12, section 9.4). masked holds their
+// places as JSON Pointers (RFC 6901), in the order of the document. It takes what [Schema.Validate]
+// takes, whether it satisfies the schema or not.
 func (s *Schema) Mask(doc []byte) (shown []byte, masked []string, err error) {
 	if s == nil {
 		return doc, nil, nil

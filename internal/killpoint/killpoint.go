@@ -32,7 +32,7 @@ const (
 	BeforeDecision Point = "before_decision" // nothing is recorded
 	AfterDecision  Point = "after_decision"  // committed, and Temporal is not told
 	AfterWake      Point = "after_wake"      // Temporal is told
-	DecidedAgain   Point = "decided_again"   // policy was asked again, and nothing is claimed
+	Reauthorized   Point = "reauthorized"    // policy was asked again, and nothing is claimed
 )
 
 // Points lists in order those that every attempt may pass.
