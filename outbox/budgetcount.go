@@ -84,12 +84,8 @@ const uncounted = "infinity"
 //
 // The error has code budget_exceeded or budget_uncountable; then tx must not be committed.
 func (a admission) admit(ctx context.Context, tx pgx.Tx) (waits bool, err error) {
-	counts, err := a.counts(ctx, tx)
-	if err != nil {
-		return false, err
-	}
 	for range admitTries {
-		stop, err := a.place(ctx, tx, counts)
+		stop, err := a.place(ctx, tx)
 		if stop == nil || err != nil {
 			return false, err
 		}
@@ -109,11 +105,12 @@ func (a admission) busy() error {
 }
 
 // place counts the intent in all budgets, or in none and returns the one that it has to wait for.
-func (a admission) place(ctx context.Context, tx pgx.Tx, counts []count) (stop *count, err error) {
-	if len(counts) == 0 {
-		return nil, nil
-	}
+func (a admission) place(ctx context.Context, tx pgx.Tx) (stop *count, err error) {
 	for range admitTries {
+		counts, err := a.counts(ctx, tx) // again, because one may be removed meanwhile
+		if len(counts) == 0 || err != nil {
+			return nil, err
+		}
 		if all, err := a.chargeAll(ctx, tx, counts); all || err != nil {
 			return nil, err
 		}
@@ -302,14 +299,15 @@ func (b Budget) anew(has room) string {
 // recount brings what an intent was charged with in line with what its row, which tx has locked,
 // shows. It counts while the intent is open and after it ended, until it is proven that nothing
 // happened; late evidence of an effect counts it again, whether there is room or not. Concurrency
-// counts what is open. Where an intent was admitted more than once, only the last time can count.
+// counts what is open. Where an intent was admitted more than once, only the last time can count,
+// also if no budget stood then. What an earlier time came to has a receipt.
 //
 // freed says that somebody waits for a budget that has, or may have, more room by it.
 func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
 	const query = `
 		SELECT c.budget_id, c.generation, b.kind, c.released_at IS NULL
 		FROM budget_charges c JOIN budgets b ON b.id = c.budget_id
-		WHERE c.intent_id = $1 AND c.generation = (SELECT max(generation) FROM budget_charges WHERE intent_id = $1)
+		WHERE c.intent_id = $1 AND c.generation > (SELECT coalesce(max(generation), 0) FROM receipts WHERE intent_id = $1 AND generation < $2)
 		ORDER BY c.budget_id`
 	type charge struct {
 		Budget     [16]byte
@@ -326,7 +324,7 @@ func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
 		}
 		less = append(less, left)
 	}
-	rows, err := tx.Query(ctx, query, row.ID[:])
+	rows, err := tx.Query(ctx, query, row.ID[:], row.Generation)
 	if err != nil {
 		return false, err
 	}
