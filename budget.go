@@ -11,6 +11,7 @@ import (
 	"writ/intent"
 	"writ/outbox"
 	"writ/policy"
+	"writ/workflows"
 )
 
 // BudgetKind says what a budget counts.
@@ -126,8 +127,9 @@ func (c *Client) budgetWait(ctx context.Context, row outbox.Row) (*BudgetWait, e
 
 // SetBudget allows so much, says what becomes of what is over it, and returns the budget as it
 // stands then. It counts what is admitted after it was set for the first time. The budget of the
-// same tenant, requester, tool, kind, currency and window is changed and keeps its count. A request
-// that cannot be one has code invalid_budget or invalid_name.
+// same tenant, requester, tool, kind, currency and window is changed and keeps its count; what waits
+// for it and has room by then goes on at once. A request that cannot be one has code invalid_budget
+// or invalid_name.
 func (c *Client) SetBudget(ctx context.Context, r BudgetRequest, by Decider) (Budget, error) {
 	if err := r.check(); err != nil {
 		return Budget{}, err
@@ -140,7 +142,33 @@ func (c *Client) SetBudget(ctx context.Context, r BudgetRequest, by Decider) (Bu
 	if err != nil {
 		return Budget{}, undecided(ctx, outbox.Row{}, err)
 	}
-	return budgetOf(set), nil
+	return c.changed(ctx, set), nil
+}
+
+// changed is a budget that was just changed. What waits for it goes on if there is room by now.
+func (c *Client) changed(ctx context.Context, b outbox.Budget) Budget {
+	if b.Waiting > 0 {
+		ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+		defer cancel()
+		c.admitWaiting(ctx)
+	}
+	return budgetOf(b)
+}
+
+// admitWaiting counts what waits for budgets that have room by now, and starts its workflows. What is
+// left over is for the next sweep of recovery.
+func (c *Client) admitWaiting(ctx context.Context) {
+	admitted, err := c.store.AdmitWaiting(ctx)
+	for _, id := range admitted {
+		row, failed := c.store.Load(ctx, id)
+		if failed == nil {
+			failed = workflows.Wake(ctx, c.temporal, row)
+		}
+		err = cmp.Or(err, failed)
+	}
+	if err != nil {
+		c.log.Warn("budgets have room, and not all that waited for it goes on at once; recovery goes on with the rest", "error", err)
+	}
 }
 
 // The lengths of a window.
@@ -233,7 +261,7 @@ func (c *Client) RemoveBudget(ctx context.Context, id string, by Decider) (Budge
 	if err != nil {
 		return Budget{}, undecided(ctx, outbox.Row{}, err)
 	}
-	return budgetOf(removed), nil
+	return c.changed(ctx, removed), nil
 }
 
 // BudgetChanges returns who allowed how much under a budget, also one that was removed, oldest

@@ -136,7 +136,7 @@ const wakeTimeout = 5 * time.Second
 
 // decided starts the workflow of an intent that was just decided on: a confirmed one goes
 // on, and the end of a denied one is shown in Temporal. If that fails, recovery starts the
-// confirmed one, because it is due.
+// confirmed one, because it is due. What waited for the room that the decision has made goes on.
 func (c *Client) decided(ctx context.Context, row outbox.Row, err error) (Intent, error) {
 	if err != nil {
 		return Intent{}, undecided(ctx, row, err)
@@ -148,6 +148,9 @@ func (c *Client) decided(ctx context.Context, row outbox.Row, err error) (Intent
 	defer cancel()
 	if err := workflows.Wake(wake, c.temporal, row); err != nil {
 		c.log.Warn("a decision is committed, and Temporal has not heard of it; recovery goes on with the intent", "intent_id", row.ID.String(), "error", err)
+	}
+	if row.Freed {
+		c.admitWaiting(wake)
 	}
 	return c.view(ctx, row)
 }

@@ -115,8 +115,8 @@ func TestWhatWaitsForABudgetIsAskedAboutAgainWhenItsTurnHasCome(t *testing.T) {
 				t.Errorf("%+v, %v", p, err)
 			}
 			set("30.00")
-			if n, err := b.store.AdmitWaiting(t.Context()); err != nil || n != 1 {
-				t.Errorf("%d, %v", n, err)
+			if admitted, err := b.store.AdmitWaiting(t.Context()); err != nil || len(admitted) != 1 {
+				t.Errorf("%d, %v", len(admitted), err)
 			}
 			want, effects := intent.Completed, 2
 			if denied {
@@ -154,8 +154,8 @@ func TestWhatABudgetRefusedAndThenLetsWaitRunsOnceWhenItIsAskedAgain(t *testing.
 		}
 	}
 	set("25.80", outbox.OverWait)
-	if n, err := b.store.AdmitWaiting(t.Context()); err != nil || n != 1 {
-		t.Errorf("%d, %v", n, err)
+	if admitted, err := b.store.AdmitWaiting(t.Context()); err != nil || len(admitted) != 1 {
+		t.Errorf("%d, %v", len(admitted), err)
 	}
 	for range 2 { // the second is told how it ended
 		if p, _ := b.drive(t, second); p.State != intent.Completed || len(provider.asked()) != 2 {

@@ -24,8 +24,10 @@ const buyersVariable = "WRIT_TEST_BUYERS"
 
 // share is what one client process asks for.
 type share struct {
-	Tenant, Prefix, Tool string
-	Intents, AtOnce      int
+	Tenant, Prefix, Tool, Payload string
+	Intents, AtOnce               int
+	// Failing is the payload of every second one; empty: all have the same.
+	Failing string
 }
 
 // ends counts by the codes of errors how intents ended; "" is completed.
@@ -68,9 +70,12 @@ func (s share) buy(ctx context.Context, client *writ.Client) ends {
 				if n > s.Intents {
 					return
 				}
+				payload := s.Payload
+				if s.Failing != "" && n%2 == 0 {
+					payload = s.Failing
+				}
 				code := execute(ctx, client, writ.Request{
-					Tool: s.Tool, RequestKey: fmt.Sprintf("%s-%d", s.Prefix, n), Tenant: s.Tenant, Principal: "shop",
-					Payload: []byte(`{"payment_id":"pay_1","amount":"1.00","currency":"EUR"}`),
+					Tool: s.Tool, RequestKey: fmt.Sprintf("%s-%d", s.Prefix, n), Tenant: s.Tenant, Principal: "shop", Payload: []byte(payload),
 				})
 				mu.Lock()
 				all[code]++
@@ -99,14 +104,15 @@ func execute(ctx context.Context, client *writ.Client, r writ.Request) intent.Co
 	}
 }
 
-// buy starts client processes with equal shares of the intents.
+// buy starts client processes with equal shares of the intents. No worker has to be there.
 func (w *world) buy(t *testing.T, processes int, s share) (awaitEnds func() ends) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Tenant, s.Tool, s.Intents = w.name, capture.tool, s.Intents/processes
+	w.startWorker(t).stop(t) // it has published its tools
+	s.Tenant, s.Intents = w.name, s.Intents/processes
 	started := make([]*process, processes)
 	for i := range started {
 		s.Prefix = fmt.Sprintf("order-%d", i)
@@ -147,18 +153,18 @@ func (w *world) budget(t *testing.T, r writ.BudgetRequest) writ.Budget {
 // eurosAYear does not begin anew while a test runs, unless that is at one moment of a leap year.
 var eurosAYear = writ.BudgetRequest{Kind: writ.BudgetMoney, Allowed: "100.00", Currency: "EUR", Window: 366 * 24 * time.Hour}
 
-// ambushes kills two workers at a time while intents stand at the points, one pair after the other.
-func (w *world) ambushes(t *testing.T, pairs ...[2]killpoint.Point) {
+// ambushes starts a worker for each point of a group, and kills those of the group when intents stand
+// at all of its points; one group after the other.
+func (w *world) ambushes(t *testing.T, groups ...[]killpoint.Point) {
 	t.Helper()
-	for _, pair := range pairs {
-		var doomed [2]*process
-		var traps [2]ambush
-		for i, point := range pair {
+	for _, group := range groups {
+		doomed, traps := make([]*process, len(group)), make([]ambush, len(group))
+		for i, point := range group {
 			traps[i] = newAmbush(t, point)
 			doomed[i] = w.startWorker(t, traps[i].environment()...)
 		}
-		for i := range pair {
-			traps[i].await(t, 1)
+		for _, trap := range traps {
+			trap.await(t, 1)
 		}
 		for _, p := range doomed {
 			p.kill()
@@ -204,10 +210,10 @@ func TestOfFourHundredIntentsThatCompeteForAHundredEurosExactlyAHundredHaveTheir
 	w := newWorld(t)
 	budget := w.budget(t, eurosAYear)
 	began := time.Now()
-	bought := w.buy(t, 4, share{Intents: 400, AtOnce: 8})
-	w.ambushes(t, [2]killpoint.Point{killpoint.BeforePersist, killpoint.AfterPersist},
-		[2]killpoint.Point{killpoint.BeforeSend, killpoint.BeforeClaim},
-		[2]killpoint.Point{killpoint.BeforeJournal, killpoint.AfterJournal})
+	bought := w.buy(t, 4, share{Tool: capture.tool, Payload: `{"payment_id":"pay_1","amount":"1.00","currency":"EUR"}`, Intents: 400, AtOnce: 8})
+	w.ambushes(t, []killpoint.Point{killpoint.BeforePersist, killpoint.AfterPersist},
+		[]killpoint.Point{killpoint.BeforeSend, killpoint.BeforeClaim},
+		[]killpoint.Point{killpoint.BeforeJournal, killpoint.AfterJournal})
 	hasty := w.startWorker(t)
 	w.startWorker(t)
 	w.provider.await(t, sandbox.StateReceived, 40)
@@ -224,4 +230,36 @@ func TestOfFourHundredIntentsThatCompeteForAHundredEurosExactlyAHundredHaveTheir
 		t.Errorf("%+v, %v", list, err)
 	}
 	t.Logf("400 intents took %s", time.Since(began).Round(time.Millisecond))
+}
+
+// The tool is one that can be looked up: of what a killed worker has sent it is found out whether it
+// happened, and only then is its euro somebody else's.
+func TestWhatFailedProvablyIsSpentByOthersAndNeverTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.budget(t, writ.BudgetRequest{Kind: writ.BudgetMoney, Allowed: "31.00", Currency: "EUR", Window: eurosAYear.Window, Over: writ.OverWait})
+	w.budget(t, writ.BudgetRequest{Kind: writ.BudgetConcurrency, Allowed: "6", Over: writ.OverWait})
+	w.provider.fault(t, sandbox.Fault{Fault: sandbox.FaultRefuse, Status: 422, MatchBody: "acc_fails", Times: new(int)})
+	began := time.Now()
+	// 30 of them succeed, and 30 fail and give theirs back: one euro is for them when all others are
+	// spent.
+	bought := w.buy(t, 2, share{Tool: transfer.tool, Payload: `{"account_id":"acc_1","amount":"1.00","currency":"EUR"}`,
+		Failing: `{"account_id":"acc_fails","amount":"1.00","currency":"EUR"}`, Intents: 60, AtOnce: 12})
+	// One after the other: who stands at a point keeps its place, and the next worker may need it.
+	w.ambushes(t, []killpoint.Point{killpoint.AfterPersist}, []killpoint.Point{killpoint.BeforeEvidence},
+		[]killpoint.Point{killpoint.BeforeJournal}, []killpoint.Point{killpoint.AfterJournal})
+	w.startWorker(t)
+	w.startWorker(t)
+	got := bought()
+	if len(got) != 2 || got[""] != 30 || got[intent.CodeFailed] != 30 {
+		t.Errorf("they ended as %v", got)
+	}
+	w.spent(t, w.provider.effects(t, 30), "31.00")
+	w.nothingOpen(t)
+	var used string
+	query(t, w.database, `SELECT string_agg(c.used::text, ' ' ORDER BY b.kind) FROM budgets b JOIN budget_counters c ON c.budget_id = b.id`, &used)
+	if used != "0 30.00" {
+		t.Errorf("%s are used", used)
+	}
+	t.Logf("60 intents took %s", time.Since(began).Round(time.Millisecond))
 }

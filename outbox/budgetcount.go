@@ -84,12 +84,8 @@ const uncounted = "infinity"
 //
 // The error has code budget_exceeded or budget_uncountable; then tx must not be committed.
 func (a admission) admit(ctx context.Context, tx pgx.Tx) (waits bool, err error) {
-	counts, err := a.counts(ctx, tx)
-	if err != nil {
-		return false, err
-	}
 	for range admitTries {
-		stop, err := a.place(ctx, tx, counts)
+		stop, err := a.place(ctx, tx)
 		if stop == nil || err != nil {
 			return false, err
 		}
@@ -109,11 +105,12 @@ func (a admission) busy() error {
 }
 
 // place counts the intent in all budgets, or in none and returns the one that it has to wait for.
-func (a admission) place(ctx context.Context, tx pgx.Tx, counts []count) (stop *count, err error) {
-	if len(counts) == 0 {
-		return nil, nil
-	}
+func (a admission) place(ctx context.Context, tx pgx.Tx) (stop *count, err error) {
 	for range admitTries {
+		counts, err := a.counts(ctx, tx) // again, because one may be removed meanwhile
+		if len(counts) == 0 || err != nil {
+			return nil, err
+		}
 		if all, err := a.chargeAll(ctx, tx, counts); all || err != nil {
 			return nil, err
 		}

@@ -11,7 +11,8 @@ import (
 // recount brings what an intent was charged with in line with what its row, which tx has locked,
 // shows. It counts while the intent is open and after it ended, until it is proven that nothing
 // happened; late evidence of an effect counts it again, whether there is room or not. Concurrency
-// counts what is open. Where an intent was admitted more than once, only the last time can count.
+// counts what is open. Where an intent was admitted more than once, only the last time can count,
+// also if no budget stood then. What an earlier time came to has a receipt.
 //
 // freed says that somebody waits for a budget that has, or may have, more room by it.
 func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
@@ -24,7 +25,7 @@ func recount(ctx context.Context, tx pgx.Tx, row Row) (freed bool, err error) {
 		}
 		less = append(less, left)
 	}
-	list, err := lastCharges(ctx, tx, row.ID)
+	list, err := lastCharges(ctx, tx, row)
 	if err != nil {
 		return false, err
 	}
@@ -57,15 +58,15 @@ type charge struct {
 	Counts bool
 }
 
-// lastCharges returns the charges of the last time that the intent was admitted, in the order in which
+// lastCharges returns the charges since the intent was last decided on anew, in the order in which
 // counters are locked.
-func lastCharges(ctx context.Context, tx pgx.Tx, id intent.ID) ([]charge, error) {
+func lastCharges(ctx context.Context, tx pgx.Tx, row Row) ([]charge, error) {
 	const query = `
 		SELECT c.budget_id, c.generation, b.kind, c.released_at IS NULL
 		FROM budget_charges c JOIN budgets b ON b.id = c.budget_id
-		WHERE c.intent_id = $1 AND c.generation = (SELECT max(generation) FROM budget_charges WHERE intent_id = $1)
+		WHERE c.intent_id = $1 AND c.generation > (SELECT coalesce(max(generation), 0) FROM receipts WHERE intent_id = $1 AND generation < $2)
 		ORDER BY c.budget_id`
-	rows, err := tx.Query(ctx, query, id[:])
+	rows, err := tx.Query(ctx, query, row.ID[:], row.Generation)
 	if err != nil {
 		return nil, err
 	}

@@ -32,21 +32,30 @@ func (r Row) waiting(ctx context.Context, tx pgx.Tx, statement string) (a admiss
 
 const waitColumns = `generation, money, number, budget_id`
 
-// wait puts a newcomer at the end of the budget's line, unless there is room by now. It holds the
-// counter until it is committed, so that whoever releases something sees it there.
+// wait puts a newcomer at the end of the budget's line, unless there is room by now. Then it holds
+// the counter until it is committed, so that whoever releases something sees it there.
 func (a admission) wait(ctx context.Context, tx pgx.Tx, c count) (waits bool, err error) {
 	const lock = `SELECT 1 FROM budget_counters WHERE budget_id = $1 FOR NO KEY UPDATE`
 	const statement = `
 		INSERT INTO budget_waits (intent_id, generation, money, budget_id, amount, since)
 		VALUES ($1, $2, $3, $4, $5, writ_now())`
-	if _, err := tx.Exec(ctx, lock, c.budget); err != nil {
+	part, err := tx.Begin(ctx) // a savepoint, with which the lock ends if there is room
+	if err != nil {
 		return false, err
 	}
-	if _, has, err := a.room(ctx, tx, c); has == enough || err != nil {
+	if _, err := part.Exec(ctx, lock, c.budget); err != nil {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, statement, a.id[:], a.generation, a.money, c.budget, c.amount)
-	return err == nil, err
+	switch _, has, err := a.room(ctx, part, c); {
+	case err != nil:
+		return false, err
+	case has == enough:
+		return false, part.Rollback(ctx)
+	}
+	if _, err := part.Exec(ctx, statement, a.id[:], a.generation, a.money, c.budget, c.amount); err != nil {
+		return false, err
+	}
+	return true, part.Commit(ctx)
 }
 
 // leaveLine takes an intent, whose row tx has locked, out of the line and returns the budget that
@@ -76,10 +85,12 @@ func leaveLine(ctx context.Context, tx pgx.Tx, row Row, counted bool) (uuid.UUID
 const firstInLine = 100
 
 // AdmitWaiting counts those that wait for a budget that has room for them, each in one flushed
-// commit after which it is due, and returns how many. In each line the first that came is the
+// commit after which it is due, and returns their ids. In each line the first that came is the
 // first that is counted. It may be called by any number of workers at once, and writes nothing
-// when nobody waits or no budget has room.
-func (s *Store) AdmitWaiting(ctx context.Context) (admitted int, err error) {
+// when nobody waits or no budget has room. One that cannot be read does not hold up the lines of
+// others; the error is that of the last one.
+func (s *Store) AdmitWaiting(ctx context.Context) (admitted []intent.ID, err error) {
+	var failed error
 	for {
 		ids, err := s.mayBeAdmitted(ctx)
 		if err != nil {
@@ -89,36 +100,43 @@ func (s *Store) AdmitWaiting(ctx context.Context) (admitted int, err error) {
 		for _, id := range ids {
 			is, went, err := s.admitWaiting(ctx, id)
 			if err != nil {
-				return admitted, err
+				failed = err
 			}
 			if is {
-				admitted++
+				admitted = append(admitted, id)
 			}
 			moved = moved || went
 		}
 		if !moved {
-			return admitted, nil
+			return admitted, failed
 		}
 	}
 }
 
-// mayBeAdmitted returns the first of each line that its budget has room for together.
+// mayBeAdmitted returns the first of each line that its budget has room for together, and those that
+// their budget cannot count and another one can by now.
 func (s *Store) mayBeAdmitted(ctx context.Context) ([]intent.ID, error) {
 	// What asks for more than is allowed at all stands in nobody's way; see charge.
 	const query = `
-		SELECT l.intent_id
+		SELECT l.intent_id, b.id, l.number
 		FROM ` + budgetsNow + `, LATERAL (
 			SELECT first.intent_id, first.number, sum(first.amount) OVER (ORDER BY first.number) AS asked
 			FROM (SELECT intent_id, number, amount FROM budget_waits
 				WHERE budget_id = b.id AND (b.allowed IS NULL OR amount <= b.allowed) ORDER BY number LIMIT $1) first) l
 		WHERE b.allowed IS NULL OR l.asked <= b.allowed - ` + usedNow + `
-		ORDER BY b.id, l.number`
+		UNION ALL
+		SELECT l.intent_id, b.id, l.number
+		FROM budgets b JOIN budget_waits l ON l.budget_id = b.id JOIN intents i ON i.id = l.intent_id
+		WHERE b.kind = 'money' AND b.allowed IS NOT NULL AND l.amount = 'infinity' AND l.money->>'problem' IS NULL
+			AND EXISTS (SELECT FROM budgets other WHERE other.tenant = b.tenant AND other.requester IN ('', i.principal) AND other.tool IN ('', i.tool)
+				AND other.kind = 'money' AND other.currency = l.money->>'currency' AND other.allowed IS NOT NULL)
+		ORDER BY 2, 3`
 	rows, err := s.pool.Query(ctx, query, firstInLine)
 	if err != nil {
 		return nil, DatabaseError(err)
 	}
 	ids, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id intent.ID, err error) {
-		return id, row.Scan((*[16]byte)(&id))
+		return id, row.Scan((*[16]byte)(&id), nil, nil)
 	})
 	return ids, DatabaseError(err)
 }
@@ -142,11 +160,7 @@ func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved
 		if err != nil {
 			return err
 		}
-		counts, err := a.counts(ctx, tx)
-		if err != nil {
-			return err
-		}
-		stop, err := a.place(ctx, tx, counts)
+		stop, err := a.place(ctx, tx)
 		switch {
 		case err != nil:
 			return err

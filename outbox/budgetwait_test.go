@@ -23,9 +23,9 @@ func (b bundle) allowWaiting(t *testing.T, on outbox.BudgetSubject, allowed stri
 // admits counts those that wait for budgets and checks which of the rows may go on by that.
 func (b bundle) admits(t *testing.T, waiting []outbox.Row, want ...int) {
 	t.Helper()
-	n, err := b.AdmitWaiting(t.Context())
-	if err != nil || n != len(want) {
-		t.Errorf("%d were admitted, want %d: %v", n, len(want), err)
+	admitted, err := b.AdmitWaiting(t.Context())
+	if err != nil || len(admitted) != len(want) {
+		t.Errorf("%d were admitted, want %d: %v", len(admitted), len(want), err)
 	}
 	for i, row := range waiting {
 		expect := row.Version

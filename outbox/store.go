@@ -35,11 +35,14 @@ const progressGrace = 15 * time.Second
 //
 // Both read what others committed before each statement, whatever isolation the role has by
 // default: what is read after a lock has to be newer than what the lock was waited for.
+//
+// PostgreSQL ends both when they pause: a worker that is frozen in the middle must not keep a lock,
+// as that of a budget that a whole tenant waits for, until somebody thaws it.
 const (
 	beginFlushed = readCommitted + "; set local synchronous_commit to on"
 	beginRelaxed = readCommitted + "; set local synchronous_commit to off"
 
-	readCommitted = "begin isolation level read committed"
+	readCommitted = "begin isolation level read committed; set local idle_in_transaction_session_timeout to '10s'"
 )
 
 // within runs fn in a transaction that was begun with the statement begin. One that PostgreSQL
@@ -92,6 +95,8 @@ func DatabaseError(err error) error {
 	case "25006": // read-only transaction
 		return intent.Errorf(intent.CodeDatabaseUnavailable,
 			"PostgreSQL takes no writes, as a standby does not; connect to the primary, or wait until it is one; to ask again is safe, for an intent with the same request key: %w", err)
+	case "25P03": // idle in a transaction
+		return unavailable(err)
 	case "26000", "42P05": // no such prepared statement, or another one of that name
 		return refused(intent.CodeDatabaseRefused, losesPrepared, pg, err)
 	}

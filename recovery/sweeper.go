@@ -125,10 +125,12 @@ func (s *Sweeper) SweepEach(ctx context.Context, each func(st outbox.Stalled, er
 		return fmt.Errorf("make Temporal ready for overdue intents: %w", err)
 	}
 	// What is counted is overdue then. What cannot be does not hold up the rest.
-	if n, err := s.store.AdmitWaiting(ctx); err != nil {
+	admitted, err := s.store.AdmitWaiting(ctx)
+	if err != nil {
 		s.log.Warn("not all that budgets have room for was counted; the rest is at the next sweep", "error", err)
-	} else if n > 0 {
-		s.log.Info("budgets have room for intents that waited", "intents", n)
+	}
+	if len(admitted) > 0 {
+		s.log.Info("budgets have room for intents that waited", "intents", len(admitted))
 	}
 	for {
 		stalled, err := s.store.TakeStalled(ctx, batch)
