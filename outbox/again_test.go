@@ -51,7 +51,7 @@ func TestARefusedIntentIsDecidedAgainUnderItsKeyAndWithAReceiptForEachDecision(t
 	if stale := b.insert(t, over(p, refused)); stale.Version != again.Version {
 		t.Errorf("the same decision again: version %d after %d", stale.Version, again.Version)
 	}
-	c, err := b.Claim(t.Context(), outbox.ClaimRequest{ID: again.ID, Version: again.Version, Worker: "worker-1", SpecDigest: p.SpecDigest})
+	c, err := b.Claim(t.Context(), outbox.ClaimRequest{ID: again.ID, Version: again.Version, DecidedAt: again.ReadAt, Worker: "worker-1", SpecDigest: p.SpecDigest})
 	if err != nil || !c.Granted || c.Attempt.Generation != 2 {
 		t.Fatalf("%+v, %v", c, err)
 	}
