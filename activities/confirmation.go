@@ -88,5 +88,5 @@ func Denial(row outbox.Row, by outbox.Decider) (outbox.Refusal, error) {
 }
 
 func refusal(row outbox.Row, d decided) outbox.Refusal {
-	return outbox.Refusal{ID: row.ID, Version: row.Version, Decision: d.recorded, Commitment: commitment(row, d)}
+	return outbox.Refusal{ID: row.ID, Version: row.Version, Decision: d.recorded}
 }

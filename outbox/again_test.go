@@ -15,7 +15,7 @@ var denied = outbox.End{To: intent.Refused, Reason: intent.ReasonRefused}
 func (b bundle) refuses(t *testing.T, p outbox.Proposal) outbox.Row {
 	t.Helper()
 	p.Decision = []byte(`{"allow":false,"code":"gate_error"}`)
-	row, err := b.InsertEnded(t.Context(), p, denied, seal)
+	row, err := b.InsertEnded(t.Context(), p.Bound(), denied, seal)
 	if err != nil || row.State != intent.Refused {
 		t.Fatalf("%s, %v", row.State, err)
 	}
@@ -24,10 +24,7 @@ func (b bundle) refuses(t *testing.T, p outbox.Proposal) outbox.Row {
 
 // over is the proposal with which the same request is decided on again.
 func over(p outbox.Proposal, refused outbox.Row) outbox.Proposal {
-	p = p.Over(refused)
-	p.Commitment = intent.Commitment(intent.Authorized{Fingerprint: p.Fingerprint, SpecDigest: p.SpecDigest, Context: p.EffectContext,
-		Decision: p.Decision, Key: p.IdempotencyKey, Generation: p.Generation()})
-	return p
+	return p.Over(refused).Bound()
 }
 
 func TestARefusedIntentIsDecidedAgainUnderItsKeyAndWithAReceiptForEachDecision(t *testing.T) {

@@ -234,9 +234,8 @@ type Refusal struct {
 	ID intent.ID
 	// Version is the version of the row that was decided on. Deny, which decides under the
 	// row's lock, does not read it.
-	Version    int64
-	Decision   []byte // canonical JSON
-	Commitment intent.Digest
+	Version  int64
+	Decision []byte // canonical JSON
 }
 
 // Refuse ends an intent that policy, or the end of its wait for a person, stopped before its
@@ -257,7 +256,8 @@ func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 }
 
 func refuse(ctx context.Context, tx pgx.Tx, row *Row, r Refusal, seal Seal) error {
-	row.Decision, row.Commitment = r.Decision, r.Commitment
+	row.Decision = r.Decision
+	row.Commitment = intent.Commitment(row.Authorized())
 	if err := move(ctx, tx, row, intent.Refused); err != nil {
 		return err
 	}
