@@ -23,11 +23,19 @@ var expiry = func() []byte {
 }()
 
 // after is the decision that was made again on the row: what people confirmed then must be as
-// much as is asked for now, and only those count whom the policy of now lets confirm.
+// much as was asked for, or somebody let it go on by hand, and as much as is asked for now; and only
+// those count whom the policy of now lets confirm.
 func (a *Activities) after(ctx context.Context, row outbox.Row, spec tools.Spec, f policy.Facts, d decided) (decided, error) {
 	people, err := a.confirmations(ctx, row)
 	if err != nil {
 		return decided{}, err
+	}
+	before, err := parseDecision(row.Decision)
+	if err != nil {
+		return decided{}, err
+	}
+	if len(people) < before.Quorum() {
+		return record(policy.IntentAltered())
 	}
 	asked := d.Decision
 	if len(people) > 0 && spec.Duplicates.Action == intent.ConfirmDuplicates {

@@ -46,7 +46,7 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 		}
 	}
 	switch {
-	case in.DecidedAgain > 0 && request != nil:
+	case in.DecidedAgain > 0 && in.Version == 0 && request != nil: // else the decision is on what followed
 		return a.persistAgain(ctx, in, *request, row, decision)
 	case decision.revokes(row, in.Version):
 		row, err = a.store.Revoke(ctx, row.ID, in.Version, decision.recorded)
