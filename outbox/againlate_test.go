@@ -88,14 +88,20 @@ func TestARefusedIntentThatSomebodyChangedByHandIsNotDecidedAgain(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := start(t)
-			p := propose("order-4711", keyed())
+			p, earlier := propose("order-4711", keyed()), propose("order-4712", keyed())
 			b.byHand(t, b.refuses(t, p).ID, change)
-			row := b.load(t, p.ID())
-			if _, err := b.Insert(t.Context(), over(p, row)); intent.CodeOf(err) != intent.CodeIntentAltered {
-				t.Errorf("%v", err)
+			b.byHand(t, b.insert(t, earlier).ID, change) // for which it is refused
+			if _, err := b.Refuse(t.Context(), denial(b.load(t, earlier.ID())), seal); err != nil {
+				t.Fatal(err)
 			}
-			if now := b.load(t, row.ID); now.State != intent.Refused || now.Generation != 1 {
-				t.Errorf("%+v", now)
+			for _, p := range []outbox.Proposal{p, earlier} {
+				row := b.load(t, p.ID())
+				if _, err := b.Insert(t.Context(), over(p, row)); intent.CodeOf(err) != intent.CodeIntentAltered {
+					t.Errorf("%s: %v", p.RequestKey, err)
+				}
+				if now := b.load(t, row.ID); now.State != intent.Refused || now.Generation != 1 {
+					t.Errorf("%s: %s, generation %d", p.RequestKey, now.State, now.Generation)
+				}
 			}
 		})
 	}

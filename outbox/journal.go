@@ -255,9 +255,16 @@ func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 	return row, err
 }
 
+// refuse ends a locked row under the denial. What somebody changed by hand keeps the commitment that
+// it does not have any more, and so is never decided on again.
 func refuse(ctx context.Context, tx pgx.Tx, row *Row, r Refusal, seal Seal) error {
-	row.Decision = r.Decision
-	row.Commitment = intent.Commitment(row.Authorized())
+	_, same, err := readAsAuthorized(ctx, tx, *row)
+	if err != nil {
+		return err
+	}
+	if row.Decision = r.Decision; same {
+		row.Commitment = intent.Commitment(row.Authorized())
+	}
 	if err := move(ctx, tx, row, intent.Refused); err != nil {
 		return err
 	}
