@@ -61,8 +61,9 @@ type Claim struct {
 // Claim grants the next attempt of the intent, once, in one flushed commit: an attempt
 // without a claim provably did not send, and a claim is the only "maybe". It is granted
 // only on the version that the step was decided on, only if the rule, asked under the
-// row's lock, still says to invoke, and only if policy said so just before. While a hold stands on the tool, its provider or the
-// tenant, none is granted but a probe of the circuit breaker.
+// row's lock, still says to invoke, and only if policy said so just before. While a hold
+// stands on the tool, its provider or the tenant, none is granted but a probe of the circuit
+// breaker.
 func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 	var claim Claim
 	err := s.within(ctx, beginClaim, func(tx pgx.Tx) error {
