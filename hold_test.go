@@ -23,7 +23,7 @@ func TestAHoldKeepsIntentsWaitingAndNamesWhatItCameTooLateFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim := outbox.ClaimRequest{ID: sent, Version: row.Version, Token: uuid.New(), Worker: "worker-2", SpecDigest: row.SpecDigest}
+	claim := outbox.ClaimRequest{ID: sent, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "worker-2", SpecDigest: row.SpecDigest}
 	if _, err := e.store.Claim(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package writ
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,14 +12,22 @@ import (
 )
 
 // permitted is the decider as it is recorded, if the policies that the intent was decided on let it
-// decide. They are asked under the intent's lock; what they read is read before.
+// decide. They are asked under the intent's lock; what they read is read before. If the intent was
+// decided on anew in between, the error has code commitment_changed.
 func (c *Client) permitted(ctx context.Context, row outbox.Row, by Decider) (outbox.Decider, error) {
 	decider := by.recorded()
 	rules, err := c.rulesOf(ctx, row)
-	if err != nil || rules == nil {
+	if err != nil {
 		return decider, err
 	}
 	decider.Permit = func(locked outbox.Row, kind intent.DecisionKind) error {
+		if !bytes.Equal(locked.Decision, row.Decision) {
+			return intent.Errorf(intent.CodeCommitmentChanged,
+				"intent %s was decided on anew meanwhile, and nothing was recorded; look again with `writ intent get %s`", row.ID, row.ID)
+		}
+		if rules == nil {
+			return nil
+		}
 		return rules.permit(ctx, locked, kind, decider.Identity())
 	}
 	return decider, nil

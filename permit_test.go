@@ -10,6 +10,7 @@ import (
 	"writ/activities"
 	"writ/intent"
 	"writ/internal/pgtest"
+	"writ/outbox"
 	"writ/policy/cedar"
 	"writ/tools"
 )
@@ -190,5 +191,36 @@ func TestPoliciesWithoutATextRuleNoDecider(t *testing.T) {
 	e.decision = `{"allow":true,"policy":"ours","policy_digest":"7"}`
 	if v, err := e.Confirm(t.Context(), e.waiting(t, "a"), Decider{Principal: "eve"}); err != nil || v.State != intent.Recorded {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// Whoever decides reads the policies before the intent's lock: what is decided on under it must be what
+// they were read for.
+func TestNobodyDecidesByThePoliciesOfAnEarlierDecision(t *testing.T) {
+	t.Parallel()
+	e := governed(t, operatorsOnly)
+	p := e.propose(t, refund, "a")
+	first := p
+	first.Decision = []byte(`{"allow":false,"code":"policy_denied","policy":"none"}`) // which rules nobody
+	row, err := e.store.InsertEnded(t.Context(), first.Bound(), outbox.End{To: intent.Refused, Reason: intent.ReasonRefused}, activities.Seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eve, err := e.permitted(t.Context(), row, Decider{Principal: "eve"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ConfirmWithin = time.Hour
+	again := e.insert(t, p.Over(row).Bound())
+	for name, decide := range map[string]func() (outbox.Row, error){
+		"confirm": func() (outbox.Row, error) { return e.store.Confirm(t.Context(), row.ID, eve) },
+		"cancel":  func() (outbox.Row, error) { return e.store.Cancel(t.Context(), row.ID, eve, activities.Seal) },
+	} {
+		if now, err := decide(); intent.CodeOf(err) != intent.CodeCommitmentChanged {
+			t.Errorf("%s: %s, %v", name, now.State, err)
+		}
+	}
+	if now, err := e.store.Load(t.Context(), row.ID); err != nil || now.Version != again.Version {
+		t.Errorf("%+v, %v", now, err)
 	}
 }

@@ -77,7 +77,7 @@ func (e engine) propose(t *testing.T, spec tools.Spec, key intent.RequestKey) ou
 // loseNext makes the next attempt of the intent, which may have had its effect.
 func (e engine) loseNext(t *testing.T, row outbox.Row) outbox.Row {
 	t.Helper()
-	claim, err := e.store.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", SpecDigest: row.SpecDigest})
+	claim, err := e.store.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "worker-1", SpecDigest: row.SpecDigest})
 	if err != nil || !claim.Granted {
 		t.Fatalf("%+v, %v", claim, err)
 	}

@@ -36,7 +36,7 @@ func (a *Activities) authorizeRefused(ctx context.Context, r Request, row outbox
 		return p, nil
 	}
 	// There is no row of the new decision yet.
-	p.Step, p.Decision = intent.Step{Kind: StepPersist, Reason: intent.ReasonFirstAttempt}, d.recorded
+	p.Step, p.Decision, p.DecidedAt = intent.Step{Kind: StepPersist, Reason: intent.ReasonFirstAttempt}, d.recorded, d.at
 	p.State, p.Version = "", 0
 	return p, nil
 }
@@ -52,7 +52,7 @@ func (a *Activities) persistAgain(ctx context.Context, in PersistInput, r Reques
 			return Progress{}, err
 		}
 	}
-	p := progressOf(row)
+	p := in.progressOf(row, d)
 	p.DecidedAgain = in.DecidedAgain
 	return p, nil
 }

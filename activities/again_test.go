@@ -139,3 +139,19 @@ func TestWhileCommitsMayBeLostNobodyIsToldAnOldRefusal(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
+
+// The step that commits a new decision may be taken again long after it was.
+func TestANewDecisionWhoseAnswerWasLostUntilItsWaitWasOverEnds(t *testing.T) {
+	t.Parallel()
+	b, shop, in := refusedBy(t)
+	shop.says(policy.Verdict{Allow: true, Approval: &policy.Approval{Approvers: 1}})
+	p := b.authorize(t, in)
+	if got := b.persist(t, in, p); got.State != intent.AwaitingConfirmation {
+		t.Fatalf("%+v", got)
+	}
+	b.later(t, 25*time.Hour)
+	p, steps := b.driveFrom(t, in, p)
+	if p.State != intent.Refused || b.row(t, in).Generation != 2 {
+		t.Errorf("%+v by %v", p, steps)
+	}
+}

@@ -62,6 +62,7 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent st
 	p := Progress{
 		Step:        intent.Step{Kind: StepPersist, Reason: intent.ReasonFirstAttempt},
 		Decision:    decision.recorded,
+		DecidedAt:   decision.at,
 		Labels:      r.Labels(),
 		Traceparent: traceparent,
 		TimeoutMS:   (tool.Spec.Rules().Timeout + invokeOverhead).Milliseconds(),
@@ -70,7 +71,7 @@ func (a *Activities) authorizeNew(ctx context.Context, r Request, traceparent st
 	if !decision.Allow || decision.Confirm || tool.Spec.Class() != intent.Read || r.Detached {
 		return p, nil
 	}
-	held, err := a.store.Held(ctx, r.Context.Tenant, r.Tool, tool.Spec.Provider)
+	held, _, err := a.store.Held(ctx, r.Context.Tenant, r.Tool, tool.Spec.Provider)
 	if err != nil || held {
 		return p, err
 	}
@@ -102,6 +103,7 @@ func (a *Activities) reauthorize(ctx context.Context, row outbox.Row) (Progress,
 	decision, err := a.decideExisting(ctx, tool, row)
 	killpoint.Reach(killpoint.Reauthorized, row.ID.String())
 	if err != nil || decision.Allow {
+		p.DecidedAt = row.ReadAt
 		return p, err
 	}
 	p.Step, p.Decision = intent.Step{Kind: StepPersist, Reason: string(decision.Code)}, decision.recorded
@@ -160,6 +162,8 @@ func (a *Activities) hosted(name string) (tools.Registered, error) {
 type decided struct {
 	policy.Decision
 	recorded []byte
+	// at is when the rules were asked, by the database's clock; zero of what no rule said.
+	at time.Time
 }
 
 func record(d policy.Decision) (decided, error) {
@@ -189,5 +193,7 @@ func (a *Activities) decide(ctx context.Context, f policy.Facts) (decided, error
 	if err != nil {
 		return decided{}, err
 	}
-	return record(decision)
+	d, err := record(decision)
+	d.at = f.Now
+	return d, err
 }

@@ -139,7 +139,12 @@ func detached(r *activities.Request) { r.Detached = true }
 // rejected, and returns where it stands and what was done. Waits pass at once.
 func (b bundle) drive(t *testing.T, in activities.Input) (p activities.Progress, steps []string) {
 	t.Helper()
-	p = b.authorize(t, in)
+	return b.driveFrom(t, in, b.authorize(t, in))
+}
+
+// driveFrom is drive from a step on.
+func (b bundle) driveFrom(t *testing.T, in activities.Input, p activities.Progress) (_ activities.Progress, steps []string) {
+	t.Helper()
 	fromRow := activities.Input{IntentID: in.IntentID}
 	for range 100 {
 		steps = append(steps, string(p.Step.Kind))
@@ -149,7 +154,9 @@ func (b bundle) drive(t *testing.T, in activities.Input) (p activities.Progress,
 		case activities.StepAnswer:
 			out := b.invoke(t, p, in)
 			if out.Evidence == nil {
-				p.Step.Kind = activities.StepPersist
+				if p.Step.Kind = activities.StepPersist; out.Progress.Step.Kind != "" {
+					p = out.Progress
+				}
 				continue
 			}
 			p = b.journal(t, activities.JournalInput{Input: in, Evidence: out.Evidence, Decision: p.Decision})
@@ -186,7 +193,7 @@ func (b bundle) authorize(t *testing.T, in activities.Input) activities.Progress
 
 func (b bundle) persist(t *testing.T, in activities.Input, p activities.Progress) activities.Progress {
 	t.Helper()
-	p, err := b.Persist(t.Context(), activities.PersistInput{Input: in, Decision: p.Decision, Version: p.Version, DecidedAgain: p.DecidedAgain})
+	p, err := b.Persist(t.Context(), activities.PersistInput{Input: in, Decision: p.Decision, Version: p.Version, DecidedAt: p.DecidedAt, DecidedAgain: p.DecidedAgain})
 	if err != nil {
 		t.Fatalf("persist: %v", err)
 	}
@@ -214,7 +221,7 @@ func (b bundle) invoke(t *testing.T, p activities.Progress, in activities.Input)
 
 // invocation is the activity's input without heartbeats, which need Temporal.
 func invocation(p activities.Progress, in activities.Input) activities.InvokeInput {
-	input := activities.InvokeInput{IntentID: in.IntentID, Tool: p.Labels.Tool, Version: p.Version}
+	input := activities.InvokeInput{IntentID: in.IntentID, Tool: p.Labels.Tool, Version: p.Version, DecidedAt: p.DecidedAt}
 	if p.Step.Kind == activities.StepAnswer {
 		input.Answer = in.Request
 	}

@@ -23,11 +23,19 @@ var expiry = func() []byte {
 }()
 
 // stillConfirmed is the decision d, which lets the row go on, or the denial of what too few have
-// confirmed: as many as are asked for now, of those whom the policy of now lets confirm.
+// confirmed: as many as were asked for then, or somebody let it go on by hand, and as many as are
+// asked for now, of those whom the policy of now lets confirm.
 func (a *Activities) stillConfirmed(ctx context.Context, row outbox.Row, spec tools.Spec, f policy.Facts, d decided) (decided, error) {
 	people, err := a.confirmations(ctx, row)
 	if err != nil {
 		return decided{}, err
+	}
+	before, err := parseDecision(row.Decision)
+	if err != nil {
+		return decided{}, err
+	}
+	if len(people) < before.Quorum() {
+		return record(policy.IntentAltered())
 	}
 	asked := d.Decision
 	if len(people) > 0 && spec.Duplicates.Action == intent.ConfirmDuplicates {
@@ -88,5 +96,5 @@ func Denial(row outbox.Row, by outbox.Decider) (outbox.Refusal, error) {
 }
 
 func refusal(row outbox.Row, d decided) outbox.Refusal {
-	return outbox.Refusal{ID: row.ID, Version: row.Version, Decision: d.recorded, Commitment: commitment(row, d)}
+	return outbox.Refusal{ID: row.ID, Version: row.Version, Decision: d.recorded}
 }

@@ -152,3 +152,31 @@ func TestAnIntentThatSomebodyChangedByHandAfterItWasConfirmedIsRefusedWithARecei
 		t.Errorf("the provider was called %d times", len(world.asked()))
 	}
 }
+
+// The row says itself what had to be confirmed, also to a policy that asks for nobody any more and where
+// only the duplicate guard had asked.
+func TestWhatSomebodyLetGoOnByHandIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"its state alone":              `state = 'recorded'`,
+		"its state and until when":     `state = 'recorded', confirm_by = NULL`,
+		"how many people, and by when": `state = 'recorded', confirm_by = NULL, approvers = 1, suspected_duplicate_of = NULL`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shop, world := wants(2), &provider{answers: []func() (tools.Result, error){applied}}
+			b := start(t, shop, tools.New(keyed(), world.invoke))
+			in := ask("payments.capture")
+			if p, _ := b.drive(t, in); p.State != intent.AwaitingConfirmation {
+				t.Fatalf("%+v", p)
+			}
+			b.exec(t, `ALTER TABLE intents DISABLE TRIGGER ALL`)
+			b.exec(t, `UPDATE intents SET version = version + 1, `+change)
+			b.exec(t, `ALTER TABLE intents ENABLE TRIGGER ALL`)
+			shop.Store(0)
+			if p, steps := b.drive(t, activities.Input{IntentID: in.IntentID}); !p.State.Ended() || len(world.asked()) > 0 {
+				t.Errorf("%s by %v, sent %d times", p.State, steps, len(world.asked()))
+			}
+		})
+	}
+}

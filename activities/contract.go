@@ -76,6 +76,9 @@ type Progress struct {
 	// Decision is the authorization that persist records. Only for StepPersist and
 	// StepAnswer.
 	Decision json.RawMessage `json:"decision,omitempty"`
+	// DecidedAt is when, by the database's clock, the decision was made that lets the next attempt be
+	// made; zero: none was, and it is asked for before that.
+	DecidedAt time.Time `json:"decided_at,omitzero"`
 	// DecidedAgain is the generation whose refusal was, or with StepPersist is to be, decided on
 	// again for the request; 0: none. State and Version are empty until then.
 	DecidedAgain int `json:"decided_again,omitempty"`
@@ -125,9 +128,11 @@ type InvokeInput struct {
 	IntentID intent.ID `json:"intent_id"`
 	Tool     string    `json:"tool"`
 	// Version is the version of the row that the step was decided on.
-	Version     int64  `json:"version,omitempty"`
-	HeartbeatMS int64  `json:"heartbeat_ms"`
-	Traceparent string `json:"traceparent,omitempty"`
+	Version int64 `json:"version,omitempty"`
+	// DecidedAt is that of Progress.
+	DecidedAt   time.Time `json:"decided_at,omitzero"`
+	HeartbeatMS int64     `json:"heartbeat_ms"`
+	Traceparent string    `json:"traceparent,omitempty"`
 	// Answer is the request of a read that is run without a row and a claim.
 	Answer *Request `json:"answer,omitempty"`
 }
@@ -147,8 +152,9 @@ type PersistInput struct {
 	Decision json.RawMessage `json:"decision"`
 	// Version is the version of the row that was decided on; 0 if there was none.
 	Version int64 `json:"version,omitempty"`
-	// DecidedAgain is that of Progress.
-	DecidedAgain int `json:"decided_again,omitempty"`
+	// DecidedAt and DecidedAgain are those of Progress.
+	DecidedAt    time.Time `json:"decided_at,omitzero"`
+	DecidedAgain int       `json:"decided_again,omitempty"`
 }
 
 // ReconcileInput is the input of reconcile.

@@ -27,15 +27,16 @@ func (a *Activities) decideNew(ctx context.Context, spec tools.Spec, r Request) 
 	if err != nil {
 		return decided{}, err
 	}
-	guarded := d.GuardAgainst(policy.Duplicate(found), spec.Duplicates.Action)
-	if !guarded.Allow {
+	guarded, err := record(d.GuardAgainst(policy.Duplicate(found), spec.Duplicates.Action))
+	if err == nil && !guarded.Allow {
 		// The budgets come first; for what the guard lets through the insert asks them.
 		over, err := a.overBudget(ctx, r, d)
 		if err != nil || !over.Allow {
 			return over, err
 		}
 	}
-	return record(guarded)
+	guarded.at = d.at
+	return guarded, err
 }
 
 // overBudget is the decision d, or the denial of what the budgets have no room for now.

@@ -44,6 +44,14 @@ func (a *Activities) invoke(ctx context.Context, tool tools.Registered, in Invok
 	// here ends no later than the one on the row.
 	started := time.Now()
 	claim, err := a.claim(ctx, tool, in)
+	if err == nil && claim.Undecided {
+		var p Progress
+		if p, err = a.reauthorize(ctx, claim.Row); err != nil || p.Step.Kind != intent.Invoke {
+			return InvokeOutput{Progress: p}, err
+		}
+		in.Version, in.DecidedAt, started = p.Version, p.DecidedAt, time.Now()
+		claim, err = a.claim(ctx, tool, in)
+	}
 	if err != nil {
 		return InvokeOutput{}, err
 	}
@@ -101,7 +109,7 @@ func (a *Activities) claim(ctx context.Context, tool tools.Registered, in Invoke
 		return outbox.Claim{}, fmt.Errorf("claim token: %w", err)
 	}
 	request := outbox.ClaimRequest{
-		ID: in.IntentID, Version: in.Version, Token: token, Worker: a.worker, SpecDigest: tool.Digest, Rules: tool.Spec.Rules(),
+		ID: in.IntentID, Version: in.Version, DecidedAt: in.DecidedAt, Token: token, Worker: a.worker, SpecDigest: tool.Digest, Rules: tool.Spec.Rules(),
 	}
 	return retryDatabase(ctx, func() (outbox.Claim, error) { return a.store.Claim(ctx, request) })
 }
@@ -130,9 +138,15 @@ func (a *Activities) answer(ctx context.Context, tool tools.Registered, in Invok
 		return InvokeOutput{}, err
 	}
 	// A hold may have been set since it was authorized; with a row it waits.
-	held, err := a.store.Held(ctx, request.Context.Tenant, request.Tool, tool.Spec.Provider)
+	held, now, err := a.store.Held(ctx, request.Context.Tenant, request.Tool, tool.Spec.Provider)
 	if err != nil || held {
 		return InvokeOutput{}, err
+	}
+	if !intent.Fresh(in.DecidedAt, now) {
+		p, err := a.authorizeNew(ctx, *request, in.Traceparent)
+		if err != nil || p.Step.Kind != StepAnswer {
+			return InvokeOutput{Progress: p}, err
+		}
 	}
 	token, err := uuid.NewRandom()
 	if err != nil {

@@ -258,7 +258,7 @@ func TestAnAttemptThatIsNotGrantedSendsNothing(t *testing.T) {
 	b, provider := hosting(t, keyed(), applied)
 	in := ask("payments.capture")
 	p := b.recorded(t, in)
-	claim, err := b.store.Claim(t.Context(), outbox.ClaimRequest{ID: in.IntentID, Version: p.Version, SpecDigest: keyed().Digest()})
+	claim, err := b.store.Claim(t.Context(), outbox.ClaimRequest{ID: in.IntentID, Version: p.Version, DecidedAt: p.DecidedAt, SpecDigest: keyed().Digest()})
 	if err != nil || !claim.Granted {
 		t.Fatalf("%+v, %v", claim, err)
 	}

@@ -191,7 +191,7 @@ func TestAWorkerThatDiedLeavesItsIntentToTheNextOne(t *testing.T) {
 			in := ask(spec.Name, detached)
 			p := b.recorded(t, in)
 			// The claim of a worker that is gone.
-			claim, err := b.store.Claim(t.Context(), outbox.ClaimRequest{ID: in.IntentID, Version: p.Version, Worker: "dead", SpecDigest: spec.Digest()})
+			claim, err := b.store.Claim(t.Context(), outbox.ClaimRequest{ID: in.IntentID, Version: p.Version, DecidedAt: p.DecidedAt, Worker: "dead", SpecDigest: spec.Digest()})
 			if err != nil || !claim.Granted {
 				t.Fatalf("%+v, %v", claim, err)
 			}
@@ -217,7 +217,7 @@ func TestPolicyIsAskedAgainBeforeEveryAttempt(t *testing.T) {
 			in := ask("payments.capture")
 			p := b.recorded(t, in)
 			if claimed {
-				if _, err := b.store.Claim(t.Context(), outbox.ClaimRequest{ID: in.IntentID, Version: p.Version, SpecDigest: keyed().Digest()}); err != nil {
+				if _, err := b.store.Claim(t.Context(), outbox.ClaimRequest{ID: in.IntentID, Version: p.Version, DecidedAt: p.DecidedAt, SpecDigest: keyed().Digest()}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 
 	"writ/intent"
 	"writ/internal/killpoint"
+	"writ/outbox"
 	"writ/telemetry"
 )
 
@@ -45,7 +46,7 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 		}
 	}
 	switch {
-	case in.DecidedAgain > 0 && request != nil:
+	case in.DecidedAgain > 0 && in.Version == 0 && request != nil: // else the decision is on what followed
 		return a.persistAgain(ctx, in, *request, row, decision)
 	case decision.revokes(row, in.Version):
 		row, err = a.store.Revoke(ctx, row.ID, in.Version, decision.recorded)
@@ -56,5 +57,15 @@ func (a *Activities) persist(ctx context.Context, in PersistInput) (Progress, er
 		return Progress{}, err
 	}
 	a.notice(row)
-	return progressOf(row), nil
+	return in.progressOf(row, decision), nil
+}
+
+// progressOf is where the row stands after the decision was persisted, or found that the row had
+// gone on. Only one that asks for nothing more lets an attempt follow at once.
+func (in PersistInput) progressOf(row outbox.Row, d decided) Progress {
+	p := progressOf(row)
+	if d.Allow && !d.Confirm {
+		p.DecidedAt = in.DecidedAt
+	}
+	return p
 }

@@ -241,13 +241,6 @@ func (a *Activities) propose(r Request, traceparent string, d decided) (outbox.P
 	return p.Bound(), nil
 }
 
-// commitment binds another decision to what an existing row was asked for.
-func commitment(row outbox.Row, d decided) intent.Digest {
-	authorized := row.Authorized()
-	authorized.Decision = d.recorded
-	return intent.Commitment(authorized)
-}
-
 func parseDecision(raw []byte) (decided, error) {
 	var d policy.Decision
 	if err := json.Unmarshal(raw, &d); err != nil {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"writ/intent"
 	"writ/policy"
@@ -161,4 +162,25 @@ func TestAWorkerDoesNotStartWithPoliciesThatFitNoTool(t *testing.T) {
 	if status := p.status(t); status != 2 || !strings.Contains(p.transcript(), "wrong.cedar:1") || !strings.Contains(p.transcript(), "invalid_policy") {
 		t.Errorf("status %d\n%s", status, p.transcript())
 	}
+}
+
+// Nobody decides while an attempt waits in Temporal's queue for a worker, so that is done when one takes it.
+func TestWhatWaitedInTheQueueForAWorkerIsAskedAboutAgainBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const window = windowVariable + "=1h"
+	policy := newGate(t, "")
+	first := w.startHosted(t, policy.environment(), window)
+	w.ask(t, capture, "another").outcome(t).completed(t)
+	first.kill()
+	stop := w.decideOnly(t, time.Hour)
+	w.ask(t, capture, requestKey, "--detach").accepted(t)
+	w.awaitScheduled(t)
+	stop()
+	policy.says(t, "denied")
+	w.aheadBy(t, "1 minute")
+	w.startHosted(t, policy.environment(), window)
+	w.awaitState(t, requestKey, intent.Refused)
+	w.ask(t, capture, requestKey).outcome(t).refused(t, intent.CodePolicyDenied, 1)
+	w.provider.effects(t, 1)
 }

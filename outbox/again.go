@@ -34,10 +34,14 @@ func (p Proposal) Over(refused Row) Proposal {
 func (p Proposal) Generation() int { return p.Refused + 1 }
 
 // decideAgain puts a proposal in the place of the refusal that it was made over. It writes nothing
-// unless that generation is refused still.
+// unless that generation is refused still. The error has code intent_altered if the row is not what
+// was refused.
 func decideAgain(ctx context.Context, tx pgx.Tx, p Proposal, state intent.State) (written bool, err error) {
 	row, err := lockRow(ctx, tx, p.ID())
 	if err != nil || row.Generation != p.Refused || !intent.DecidesAgain(row.Record()) {
+		return false, err
+	}
+	if err := notAltered(ctx, tx, row); err != nil {
 		return false, err
 	}
 	const statement = `

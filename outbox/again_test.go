@@ -15,7 +15,7 @@ var denied = outbox.End{To: intent.Refused, Reason: intent.ReasonRefused}
 func (b bundle) refuses(t *testing.T, p outbox.Proposal) outbox.Row {
 	t.Helper()
 	p.Decision = []byte(`{"allow":false,"code":"gate_error"}`)
-	row, err := b.InsertEnded(t.Context(), p, denied, seal)
+	row, err := b.InsertEnded(t.Context(), p.Bound(), denied, seal)
 	if err != nil || row.State != intent.Refused {
 		t.Fatalf("%s, %v", row.State, err)
 	}
@@ -43,7 +43,7 @@ func TestARefusedIntentIsDecidedAgainUnderItsKeyAndWithAReceiptForEachDecision(t
 	if stale := b.insert(t, p.Over(refused)); stale.Version != again.Version {
 		t.Errorf("the same decision again: version %d after %d", stale.Version, again.Version)
 	}
-	c, err := b.Claim(t.Context(), outbox.ClaimRequest{ID: again.ID, Version: again.Version, Worker: "worker-1", SpecDigest: p.SpecDigest})
+	c, err := b.Claim(t.Context(), outbox.ClaimRequest{ID: again.ID, Version: again.Version, DecidedAt: again.ReadAt, Worker: "worker-1", SpecDigest: p.SpecDigest})
 	if err != nil || !c.Granted || c.Attempt.Generation != 2 {
 		t.Fatalf("%+v, %v", c, err)
 	}

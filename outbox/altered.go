@@ -25,7 +25,7 @@ func notAltered(ctx context.Context, tx pgx.Tx, row Row) error {
 	_, same, err := readAsAuthorized(ctx, tx, row)
 	if err == nil && !same {
 		err = intent.Errorf(intent.CodeIntentAltered,
-			"somebody changed intent %s in the database, so that it is not what was authorized; nothing was recorded, and nothing will be sent; deny it, and ask with a new key if it is still wanted", row.ID)
+			"somebody changed intent %s in the database, so that it is not what was authorized; nothing was recorded, and nothing will be sent; deny it if it waits, and ask with a new key if it is still wanted", row.ID)
 	}
 	return err
 }

@@ -77,7 +77,7 @@ func writes() map[string]write {
 		}},
 		"claim": {prepare: func(t *testing.T, b bundle, key string) func(bundle) error {
 			row := b.insert(t, propose(key, keyed()))
-			req := outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", SpecDigest: behaviour}
+			req := outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "worker-1", SpecDigest: behaviour}
 			return func(on bundle) error {
 				c, err := on.Claim(t.Context(), req)
 				if err == nil && (!c.Granted || c.Attempt.Number != 1 || c.Attempt.Token != req.Token) {

@@ -64,7 +64,7 @@ func life(ctx context.Context, store *outbox.Store, p outbox.Proposal) error {
 	if err != nil {
 		return err
 	}
-	c, err := store.Claim(ctx, outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", SpecDigest: behaviour})
+	c, err := store.Claim(ctx, outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "worker-1", SpecDigest: behaviour})
 	if err != nil || !c.Granted {
 		return fmt.Errorf("not granted: %+v, %w", c.Row.Next(), err)
 	}

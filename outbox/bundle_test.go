@@ -126,7 +126,11 @@ func (b bundle) insert(t *testing.T, p outbox.Proposal) outbox.Row {
 // below it may be called by other goroutines, so it does not stop the test.
 func (b bundle) claim(t *testing.T, row outbox.Row) outbox.Claim {
 	t.Helper()
-	c, err := b.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", SpecDigest: behaviour})
+	now, err := b.Now(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	c, err := b.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: now, Token: uuid.New(), Worker: "worker-1", SpecDigest: behaviour})
 	if err != nil {
 		t.Error(err)
 	}

@@ -22,6 +22,8 @@ type ClaimRequest struct {
 	ID intent.ID
 	// Version is the version of the row that the step was decided on.
 	Version int64
+	// DecidedAt is when policy let the attempt be made, by the database's clock.
+	DecidedAt time.Time
 	// Token is random and new for every claim. It recognizes the claim whose COMMIT
 	// answer was lost.
 	Token uuid.UUID
@@ -43,6 +45,9 @@ type Claim struct {
 	// Diverged says that it was not granted because the tool behaves otherwise than the
 	// intent was authorized, or than its earlier attempts were sent, under.
 	Diverged bool
+	// Undecided says that it was not granted because policy was not asked just before; see
+	// intent.Fresh.
+	Undecided bool
 	// Altered says that it was not granted because the row, or its payload, is not what its
 	// commitment is over. Only a hand at the database can have changed it.
 	Altered bool
@@ -55,9 +60,10 @@ type Claim struct {
 
 // Claim grants the next attempt of the intent, once, in one flushed commit: an attempt
 // without a claim provably did not send, and a claim is the only "maybe". It is granted
-// only on the version that the step was decided on and only if the rule, asked under the
-// row's lock, still says to invoke. While a hold stands on the tool, its provider or the
-// tenant, none is granted but a probe of the circuit breaker.
+// only on the version that the step was decided on, only if the rule, asked under the
+// row's lock, still says to invoke, and only if policy said so just before. While a hold
+// stands on the tool, its provider or the tenant, none is granted but a probe of the circuit
+// breaker.
 func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 	var claim Claim
 	err := s.within(ctx, beginClaim, func(tx pgx.Tx) error {
@@ -76,6 +82,9 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (Claim, error) {
 		} else if !row.Admits(req.SpecDigest, req.Rules) {
 			claim.Diverged = true
 		} else if step := row.Next(); row.Version == req.Version && step.Kind == intent.Invoke {
+			if claim.Undecided = !intent.Fresh(req.DecidedAt, row.ReadAt); claim.Undecided {
+				return nil
+			}
 			body, same, err := readAsAuthorized(ctx, tx, row)
 			if err != nil {
 				return err

@@ -67,7 +67,7 @@ func TestAClaimWhoseCommitAnswerWasLostIsFoundByItsToken(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	row := b.insert(t, propose("order-4711", opaque()))
-	request := outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", SpecDigest: behaviour}
+	request := outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "worker-1", SpecDigest: behaviour}
 	var claims [2]outbox.Claim
 	for i := range claims {
 		var err error
@@ -151,7 +151,7 @@ func TestTheFirstAttemptIsGrantedOnlyUnderTheAuthorizedBehaviour(t *testing.T) {
 	t.Parallel()
 	b := start(t)
 	row := b.insert(t, propose("order-4711", keyed()))
-	request := outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-2", SpecDigest: intent.Digest{7}, Rules: keyed()}
+	request := outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "worker-2", SpecDigest: intent.Digest{7}, Rules: keyed()}
 	c, err := b.Claim(t.Context(), request)
 	if err != nil || c.Granted || !c.Diverged {
 		t.Fatalf("%+v, %v", c, err)

@@ -30,7 +30,7 @@ func (b bundle) insertAwaiting(t *testing.T, key string) outbox.Row {
 var eve = outbox.Decider{Principal: "eve", Note: "two deliveries"}
 
 func denial(row outbox.Row) outbox.Refusal {
-	return outbox.Refusal{ID: row.ID, Version: row.Version, Decision: []byte(`{"allow":false}`), Commitment: intent.Digest{7}}
+	return outbox.Refusal{ID: row.ID, Version: row.Version, Decision: []byte(`{"allow":false}`)}
 }
 
 func TestAnIntentThatWaitsForAPersonIsNotClaimedAndIsDueWhenItsWaitEnds(t *testing.T) {
@@ -78,7 +78,7 @@ func TestADeniedIntentEndsWithItsReceipt(t *testing.T) {
 	b := start(t)
 	row := b.awaiting(t)
 	denied, err := b.Deny(t.Context(), denial(row), eve, seal)
-	if err != nil || denied.State != intent.Refused || denied.EndedAt != noon || !denied.DueAt.IsZero() || denied.Commitment != (intent.Digest{7}) {
+	if err != nil || denied.State != intent.Refused || denied.EndedAt != noon || !denied.DueAt.IsZero() || denied.Commitment != intent.Commitment(denied.Authorized()) {
 		t.Fatalf("%+v, %v", denied, err)
 	}
 	if got := b.receipt(t, row.ID); got != "refused refused 0 " {

@@ -60,10 +60,28 @@ func apart(ctx context.Context, tx pgx.Tx, do func() error) error {
 
 func (e Enqueued) write(ctx context.Context, tx pgx.Tx, id intent.ID) error {
 	refused, err := e.insert(ctx, tx, id, false)
-	if err == nil && refused {
+	if err != nil || !refused {
+		return err
+	}
+	renewed, err := e.renew(ctx, tx, id)
+	if err == nil && !renewed {
 		_, err = e.insert(ctx, tx, id, true)
 	}
 	return err
+}
+
+// renew puts the request in the place of the one whose end the refusal is, if no dispatcher has
+// forgotten that yet: with it this one would be forgotten. It goes on counting the tries, by which a
+// dispatcher knows what it has taken.
+func (e Enqueued) renew(ctx context.Context, tx pgx.Tx, id intent.ID) (renewed bool, err error) {
+	const statement = `
+		UPDATE enqueued e SET effect_context = $5, traceparent = $6, created_at = now, not_before = $7, due_at = greatest(now, $7),
+			dispatched_at = NULL, error_code = '', error = ''
+		FROM intents i, (SELECT writ_now()) AS clock (now)
+		WHERE e.id = $1 AND i.id = e.id AND i.state = 'refused' AND NOT ` + refusedBefore + `
+			AND e.parked_at IS NULL AND (e.principal, e.tool, e.payload) = ($2, $3, $4)`
+	tag, err := tx.Exec(ctx, statement, id[:], e.Action.Principal, e.Action.Tool, e.Action.Payload, e.EffectContext, e.Traceparent, orNull(e.notBefore()))
+	return tag.RowsAffected() == 1, err
 }
 
 // insert writes the request, unless its key names an intent already, whose end is its answer. It

@@ -229,14 +229,14 @@ const heldUntil = `
 	(SELECT max(CASE WHEN h.automatic THEN h.probe_at ELSE writ_now() + interval '1 minute' END) FROM holds h
 		WHERE h.lifted_at IS NULL AND (h.scope, h.name) IN (('tenant', i.tenant), ('tool', i.tool), ('provider', i.rules->>'provider')))`
 
-// Held reports whether a hold stops what has no row yet. Reads that a caller waits for run
-// without a claim; while one stands they get a row and wait like all others.
-func (s *Store) Held(ctx context.Context, tenant, tool, provider string) (held bool, err error) {
+// Held reports whether a hold stops what has no row yet, and the database's clock. Reads that a
+// caller waits for run without a claim; while one stands they get a row and wait like all others.
+func (s *Store) Held(ctx context.Context, tenant, tool, provider string) (held bool, now time.Time, err error) {
 	const query = `
-		SELECT ` + heldUntil + ` IS NOT NULL
+		SELECT ` + heldUntil + ` IS NOT NULL, writ_now()
 		FROM (SELECT $1::text AS tenant, $2::text AS tool, jsonb_build_object('provider', $3::text) AS rules) i`
-	err = s.pool.QueryRow(ctx, query, tenant, tool, provider).Scan(&held)
-	return held, DatabaseError(err)
+	err = s.pool.QueryRow(ctx, query, tenant, tool, provider).Scan(&held, &now)
+	return held, now.UTC(), DatabaseError(err)
 }
 
 func (s *Store) holds(ctx context.Context, query string, args ...any) ([]Hold, error) {

@@ -121,8 +121,8 @@ func TestNoClaimIsGrantedWhileAHoldStands(t *testing.T) {
 			if err != nil || len(list) != 1 || list[0].ID != hold.ID {
 				t.Errorf("held by %+v, %v", list, err)
 			}
-			stopped, err := b.Held(t.Context(), "acme", "payments.capture", "bank")
-			free, err2 := b.Held(t.Context(), "globex", "notifications.send", "")
+			stopped, _, err := b.Held(t.Context(), "acme", "payments.capture", "bank")
+			free, _, err2 := b.Held(t.Context(), "globex", "notifications.send", "")
 			if err := errors.Join(err, err2); err != nil || !stopped || free {
 				t.Errorf("held %v and %v, %v", stopped, free, err)
 			}

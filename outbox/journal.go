@@ -234,9 +234,8 @@ type Refusal struct {
 	ID intent.ID
 	// Version is the version of the row that was decided on. Deny, which decides under the
 	// row's lock, does not read it.
-	Version    int64
-	Decision   []byte // canonical JSON
-	Commitment intent.Digest
+	Version  int64
+	Decision []byte // canonical JSON
 }
 
 // Refuse ends an intent that policy, or the end of its wait for a person, stopped before its
@@ -256,8 +255,16 @@ func (s *Store) Refuse(ctx context.Context, r Refusal, seal Seal) (Row, error) {
 	return row, err
 }
 
+// refuse ends a locked row under the denial. What somebody changed by hand keeps the commitment that
+// it does not have any more, and so is never decided on again.
 func refuse(ctx context.Context, tx pgx.Tx, row *Row, r Refusal, seal Seal) error {
-	row.Decision, row.Commitment = r.Decision, r.Commitment
+	_, same, err := readAsAuthorized(ctx, tx, *row)
+	if err != nil {
+		return err
+	}
+	if row.Decision = r.Decision; same {
+		row.Commitment = intent.Commitment(row.Authorized())
+	}
 	if err := move(ctx, tx, row, intent.Refused); err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func TestPolicyCanRefuseOnlyWhatWasNeverClaimed(t *testing.T) {
 	b := start(t)
 	refuse := func(row outbox.Row) outbox.Row {
 		row, err := b.Refuse(t.Context(), outbox.Refusal{
-			ID: row.ID, Version: row.Version, Decision: []byte(`{"allow":false}`), Commitment: intent.Digest{4},
+			ID: row.ID, Version: row.Version, Decision: []byte(`{"allow":false}`),
 		}, seal)
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func TestPolicyCanRefuseOnlyWhatWasNeverClaimed(t *testing.T) {
 		t.Errorf("refused on another version: %+v", row)
 	}
 	row := refuse(recorded)
-	if row.State != intent.Refused || row.Commitment != (intent.Digest{4}) || string(row.Decision) != `{"allow":false}` {
+	if row.State != intent.Refused || row.Commitment != intent.Commitment(row.Authorized()) || string(row.Decision) != `{"allow":false}` {
 		t.Errorf("%+v", row)
 	}
 	if stored := b.load(t, row.ID); stored.State != intent.Refused || stored.Commitment != row.Commitment || b.receipt(t, row.ID) != "refused refused 0 " {

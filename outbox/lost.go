@@ -43,13 +43,17 @@ func unprovenSince(ctx context.Context, tx pgx.Tx, row Row) (since time.Time, er
 	if row.Generation == 1 || !row.Rules.Class.LeavesDoubt() {
 		return since, nil
 	}
-	var refused time.Time
-	const query = `SELECT min(created_at) FROM receipts WHERE intent_id = $1`
-	err = tx.QueryRow(ctx, query, row.ID[:]).Scan(&refused)
+	refused, err := firstEnd(ctx, tx, row)
 	if since.IsZero() || refused.Before(since) {
 		since = refused
 	}
 	return since, err
+}
+
+// firstEnd is when the row first ended.
+func firstEnd(ctx context.Context, tx pgx.Tx, row Row) (ended time.Time, err error) {
+	err = tx.QueryRow(ctx, `SELECT min(created_at) FROM receipts WHERE intent_id = $1`, row.ID[:]).Scan(&ended)
+	return ended, err
 }
 
 // lostSince is when the database last lost commits after the given time, as far as it is known;

@@ -325,19 +325,28 @@ func dueAfterRestore(ctx context.Context, tx pgx.Tx, row Row) error {
 
 // presumeAnswered gives the answer of a claim that was lost a place on the row. That the effect
 // happened is true of the intent whatever became of the claim, so it is known of the attempt
-// that is presumed. Every other answer speaks for its own request alone, and there may have been
-// more than one: it is dropped.
+// that is presumed, once: the journal receives it again. Every other answer speaks for its own request
+// alone, and there may have been more than one: it is dropped.
 func presumeAnswered(ctx context.Context, tx pgx.Tx, row Row, ev *Evidence) (Row, error) {
-	if _, known := row.attemptWith(ev.Token); known || ev.Outcome != intent.Applied || !row.Rules.Class.LeavesDoubt() {
+	told := func(a Attempt) bool { return a.Presumed && a.Outcome == intent.Applied && a.EffectID == ev.EffectID }
+	_, known := row.attemptWith(ev.Token)
+	if known || ev.Outcome != intent.Applied || !row.Rules.Class.LeavesDoubt() || slices.ContainsFunc(row.Attempts, told) {
 		return row, nil
 	}
 	i := slices.IndexFunc(row.Attempts, func(a Attempt) bool { return a.Presumed && a.Outcome != intent.Applied })
-	if i < 0 && !row.restored() {
-		return row, nil // no claim can be lost: whoever has another token did not make the attempt
-	}
 	if i < 0 {
-		var err error
-		if row, err = presume(ctx, tx, row, row.ReadAt); err != nil {
+		since := row.ReadAt
+		if row.State == intent.Refused || row.State == intent.Failed { // and may have gone on in what was lost
+			var err error
+			if since, err = firstEnd(ctx, tx, row); err != nil {
+				return row, err
+			}
+		}
+		lost, err := lostSince(ctx, tx, row, since)
+		if err != nil || lost.IsZero() {
+			return row, err // no claim can be lost: whoever has another token did not make the attempt
+		}
+		if row, err = presume(ctx, tx, row, lost); err != nil {
 			return row, err
 		}
 		i = len(row.Attempts) - 1

@@ -268,8 +268,9 @@ func TestTheGoodAnswerOfALostClaimIsKept(t *testing.T) {
 			if got := b.evidence(t, row, answer(intent.NotApplied)); intent.Happened(got.Record()) == intent.Applied || len(got.Attempts) > 0 && got.Attempts[0].Outcome != "" {
 				t.Errorf("%+v", got.Attempts)
 			}
-			b.evidence(t, row, answer(intent.Applied))
-			done := b.journal(t, row, nil)
+			good := answer(intent.Applied)
+			b.evidence(t, row, good)
+			done := b.journal(t, row, &good) // which receives it too
 			if done.State != intent.Completed || len(done.Attempts) != 1 || !done.Attempts[0].Presumed {
 				t.Errorf("%s, %+v", done.State, done.Attempts)
 			}

@@ -96,7 +96,7 @@ func (e *execution) done() bool {
 func (e *execution) take(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
 	switch p.Step.Kind {
 	case activities.StepPersist:
-		return e.step(ctx, activities.NamePersist, activities.PersistInput{Input: e.in, Decision: p.Decision, Version: p.Version, DecidedAgain: p.DecidedAgain}, "commit the row before the effect")
+		return e.step(ctx, activities.NamePersist, activities.PersistInput{Input: e.in, Decision: p.Decision, Version: p.Version, DecidedAt: p.DecidedAt, DecidedAgain: p.DecidedAgain}, "commit the row before the effect")
 	case activities.StepAnswer:
 		return e.answer(ctx, p)
 	case intent.Invoke:
@@ -133,7 +133,7 @@ func (e *execution) fromRow() activities.Input {
 // invoke runs the tool once, under a claim, and journals what it is known to have done.
 func (e *execution) invoke(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
 	out, err := e.run(ctx, p, activities.InvokeInput{
-		IntentID: e.in.IntentID, Tool: p.Labels.Tool, Version: p.Version, HeartbeatMS: p.HeartbeatMS, Traceparent: p.Traceparent,
+		IntentID: e.in.IntentID, Tool: p.Labels.Tool, Version: p.Version, DecidedAt: p.DecidedAt, HeartbeatMS: p.HeartbeatMS, Traceparent: p.Traceparent,
 	})
 	switch {
 	case err != nil:
@@ -217,8 +217,11 @@ func (e *execution) reread(ctx workflow.Context, why string) (activities.Progres
 // answer runs a read before it has a row; whatever does not end it leads to a row.
 func (e *execution) answer(ctx workflow.Context, p activities.Progress) (activities.Progress, error) {
 	out, err := e.run(ctx, p, activities.InvokeInput{
-		IntentID: e.in.IntentID, Tool: p.Labels.Tool, HeartbeatMS: p.HeartbeatMS, Traceparent: p.Traceparent, Answer: e.in.Request,
+		IntentID: e.in.IntentID, Tool: p.Labels.Tool, DecidedAt: p.DecidedAt, HeartbeatMS: p.HeartbeatMS, Traceparent: p.Traceparent, Answer: e.in.Request,
 	})
+	if err == nil && out.Progress.Step.Kind != "" {
+		return e.note(out.Progress), nil // another decision was made since
+	}
 	if err != nil || out.Evidence == nil {
 		p.Step = intent.Step{Kind: activities.StepPersist, Reason: intent.ReasonRunAgain}
 		return e.note(p), nil

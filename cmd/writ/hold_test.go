@@ -47,7 +47,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 	if r := store.hold(t, "list"); r.status != 0 || r.stdout != "no holds\n" {
 		t.Errorf("status %d: %q", r.status, r.stdout)
 	}
-	claim, err := store.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "worker-1", SpecDigest: row.SpecDigest})
+	claim, err := store.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "worker-1", SpecDigest: row.SpecDigest})
 	if err != nil || !claim.Granted {
 		t.Fatalf("%+v, %v", claim, err)
 	}

@@ -127,7 +127,7 @@ func TestAnEffectThatWasThereAlreadyIsNotSaidToBeTheIntents(t *testing.T) {
 // effect is there, and ends it by that.
 func (r records) refusedAsThere(t *testing.T, row outbox.Row) {
 	t.Helper()
-	claim, err := r.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "w-1", SpecDigest: row.SpecDigest})
+	claim, err := r.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "w-1", SpecDigest: row.SpecDigest})
 	if err != nil || !claim.Granted {
 		t.Fatalf("%+v, %v", claim, err)
 	}
@@ -161,7 +161,7 @@ func (r records) asked(t *testing.T, p outbox.Proposal, says outbox.Found) outbo
 func (r records) lost(t *testing.T, p outbox.Proposal) outbox.Row {
 	t.Helper()
 	row := r.allowed(t, p)
-	claim, err := r.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, Token: uuid.New(), Worker: "w-1", SpecDigest: p.SpecDigest})
+	claim, err := r.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "w-1", SpecDigest: p.SpecDigest})
 	if err != nil || !claim.Granted {
 		t.Fatalf("%+v, %v", claim, err)
 	}
