@@ -209,7 +209,7 @@ var codeGroups = []CodeGroup{
 			"A person dropped the enqueued request before it became an intent; nothing will be sent, and nothing was, unless the message says that it may have been run in what PostgreSQL lost.",
 			"Use a new key if it is wanted after all."},
 		{CodeConfirmationExpired, NotApplied, inVain,
-			"Nobody confirmed the intent in time, so it is refused.",
+			"Too few people confirmed the intent in time, so it is refused.",
 			"Send the same request again, and have it confirmed sooner: it waits anew, and earlier confirmations do not count."},
 		{CodeConfirmationDenied, NotApplied, inVain,
 			"A person denied the intent.",
