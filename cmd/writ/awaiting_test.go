@@ -29,8 +29,8 @@ func TestWhoConfirmsSeesWhatWouldRunAndNotWhatIsSecretNorPainted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := store.decide(t, "confirm", row.ID.String(), "--principal", "eve"); r.status != 0 || !strings.Contains(r.stdout, "it goes on when 1 more person has\n") {
-		t.Fatal(r.stderr, r.stdout)
+	if r := store.decide(t, "confirm", row.ID.String(), "--principal", "eve"); r.status != 0 {
+		t.Fatal(r.stderr)
 	}
 	text := command(t, "intent", "get", row.ID.String(), "--database-url", store.url).stdout
 	for _, want := range []string{

@@ -57,7 +57,8 @@ func TestAReceiptNamesAsWhatAndForWhomSomebodyAskedAndDecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := row.ID.String()
-	if r := store.decide(t, "deny", id, "--principal", "agent-8", "--role", "finance", "--on-behalf-of", "grace"); r.status != 0 {
+	if r := command(t, "deny", id, "--principal", "agent-8", "--role", "finance", "--on-behalf-of", "grace",
+		"--database-url", store.url, "--temporal-address", noTemporal); r.status != 0 {
 		t.Fatal(r.stderr)
 	}
 	r := command(t, "receipt", "get", id, "--database-url", store.url)
