@@ -108,7 +108,7 @@ type BudgetWait struct {
 func (w BudgetWait) told() string {
 	text := fmt.Sprintf("budget %s has room for it, of which %s is left; it waits since %s", w.Budget.ID, w.Budget.Left, w.Since.Format(time.RFC3339))
 	if w.Ahead > 0 {
-		text += fmt.Sprintf(" behind %d others", w.Ahead)
+		text += fmt.Sprintf(" with %d ahead of it", w.Ahead)
 	}
 	return text
 }

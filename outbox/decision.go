@@ -88,7 +88,7 @@ func (s *Store) ConfirmShown(ctx context.Context, id intent.ID, shown intent.Dig
 		}
 		if !shown.Begins(row.Commitment) {
 			return intent.Errorf(intent.CodeCommitmentChanged,
-				"intent %s has commitment %s and not %s, so what was shown is not what would run; look again with `writ intent get %s`", id, intent.Short(row.Commitment), shown, id)
+				"intent %s has commitment %s and not %s, so what was shown is not what would run; nothing was recorded; look again with `writ intent get %s`", id, intent.Short(row.Commitment), shown, id)
 		}
 		if err := mayDecide(row, by); err != nil {
 			return err

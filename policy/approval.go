@@ -57,7 +57,7 @@ func (d Decision) suffices(t tally) Decision {
 	if len(t.others) > 0 {
 		others = " (" + strings.Join(t.others, "; ") + ")"
 	}
-	d.Reason = fmt.Sprintf("the policy asks by now for %d to confirm it, and %d who may did%s; ask with a new key if it is still wanted", d.Quorum(), t.count, others)
+	d.Reason = fmt.Sprintf("the policy asks by now for %d to confirm it, and %d who may did%s; the same request again waits for as many as it asks for then", d.Quorum(), t.count, others)
 	d.Policies = slices.Compact(slices.Sorted(slices.Values(slices.Concat(d.Policies, t.policies))))
 	d.Allow, d.Confirm, d.Approvers, d.Code = false, false, 0, intent.CodeConfirmationInsufficient
 	return d

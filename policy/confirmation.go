@@ -9,7 +9,7 @@ import (
 // ConfirmationExpired is the denial of an intent that nobody confirmed in time.
 func ConfirmationExpired() Decision {
 	return Decision{Policy: builtIn, Code: intent.CodeConfirmationExpired,
-		Reason: "nobody confirmed it in time; ask with a new key if it is still wanted"}
+		Reason: "too few people confirmed it in time; the same request again waits for them anew"}
 }
 
 // ConfirmationDenied is the denial of an intent by a person. note says why; it may be empty.

@@ -56,9 +56,9 @@ func TestADecisionThatTheGuardDidNotTouchKeepsItsForm(t *testing.T) {
 		`{"allow":true,"policy":"host","reason":"it is Monday"}`: {Allow: true, Policy: "host", Reason: "it is Monday"},
 		`{"allow":true,"confirm":true,"policy":"host","suspected_duplicate_of":"01000000-0000-0000-0000-000000000000"}`: {
 			Allow: true, Policy: "host", Confirm: true, SuspectedDuplicateOf: intent.ID{1}},
-		`{"allow":false,"code":"confirmation_denied","policy":"writ","reason":"eve denied it: twice is once too often"}`:                                 ConfirmationDenied("eve", "twice is once too often"),
-		`{"allow":false,"code":"confirmation_denied","policy":"writ","reason":"eve denied it"}`:                                                          ConfirmationDenied("eve", ""),
-		`{"allow":false,"code":"confirmation_expired","policy":"writ","reason":"nobody confirmed it in time; ask with a new key if it is still wanted"}`: ConfirmationExpired(),
+		`{"allow":false,"code":"confirmation_denied","policy":"writ","reason":"eve denied it: twice is once too often"}`:                                           ConfirmationDenied("eve", "twice is once too often"),
+		`{"allow":false,"code":"confirmation_denied","policy":"writ","reason":"eve denied it"}`:                                                                    ConfirmationDenied("eve", ""),
+		`{"allow":false,"code":"confirmation_expired","policy":"writ","reason":"too few people confirmed it in time; the same request again waits for them anew"}`: ConfirmationExpired(),
 	} {
 		if got, err := d.Canonical(); err != nil || string(got) != want {
 			t.Errorf("%s, %v; want %s", got, err, want)

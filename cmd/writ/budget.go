@@ -213,7 +213,7 @@ func budgetWaitText(w writ.BudgetWait) string {
 	}
 	text := fmt.Sprintf("%s of budget %s (%s), %s left, since %s", asks, w.Budget.ID, allowedText(w.Budget), orDash(w.Budget.Left), moment(w.Since))
 	if w.Ahead > 0 {
-		text += fmt.Sprintf(", behind %d others", w.Ahead)
+		text += ", behind " + counted(w.Ahead, "other", "others")
 	}
 	return text
 }

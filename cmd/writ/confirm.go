@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -89,7 +88,7 @@ func (f *decisionFlags) register(cmd *cobra.Command, who string) {
 // confirmedText says whether others are missing.
 func confirmedText(v writ.Intent) string {
 	if v.State == intent.AwaitingConfirmation {
-		return fmt.Sprintf("confirmed; it goes on when %d more have", v.Approvers-v.Confirmed)
+		return "confirmed; it goes on when " + counted(v.Approvers-v.Confirmed, "more person has", "more people have")
 	}
 	return "confirmed; it goes on without this command"
 }

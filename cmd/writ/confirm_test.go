@@ -215,3 +215,13 @@ func TestWhatBecomesOfRepeatsIsSaidInWords(t *testing.T) {
 		}
 	}
 }
+
+func TestAConfirmationSaysHowManyAreMissing(t *testing.T) {
+	t.Parallel()
+	for confirmed, want := range map[int]string{1: "goes on when 2 more people have", 2: "goes on when 1 more person has"} {
+		got := confirmedText(writ.Intent{State: intent.AwaitingConfirmation, Approvers: 3, Confirmed: confirmed})
+		if !strings.HasSuffix(got, want) {
+			t.Errorf("%d of 3: %q; want %q", confirmed, got, want)
+		}
+	}
+}

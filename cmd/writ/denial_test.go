@@ -49,6 +49,9 @@ func TestEveryDenialSaysInTextAndJSONWhetherTryingAgainOrConfirmingHelps(t *test
 		if lets := strings.Contains(text, "a confirmation lets it go on"); lets != confirming || !strings.Contains(text, "the same request again") {
 			t.Errorf("%s: %s", code, text)
 		}
+		if todo := strings.Contains(text, "what to do: "); todo == confirming {
+			t.Errorf("%s: %s", code, text)
+		}
 		inVain := !e.TryAgain && !confirming && code != intent.CodeConfirmationExpired
 		if cannot := strings.Contains(text, "neither the same request again nor a confirmation can help while its reason stands"); cannot != inVain {
 			t.Errorf("%s: %s", code, text)

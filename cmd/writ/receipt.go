@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -133,6 +134,8 @@ func writeReceipt(w io.Writer, r receipts.Receipt, amendments []receipts.Receipt
 	b.add("tool", r.Tool)
 	b.add("tenant", r.Tenant)
 	b.add("principal", r.Principal)
+	b.add("roles", strings.Join(r.Roles, ", "))
+	b.add("on behalf of", strings.Join(r.OnBehalfOf, ", for "))
 	b.add("request key", string(r.RequestKey))
 	b.add("intent", r.IntentID.String())
 	generation := fmt.Sprint(r.Generation)
@@ -145,7 +148,7 @@ func writeReceipt(w io.Writer, r receipts.Receipt, amendments []receipts.Receipt
 	}
 	b.add("decision", string(r.Decision))
 	for _, d := range r.Decisions {
-		b.add(string(d.Kind), decisionText(d.Principal, d.Note, d.DecidedAt))
+		b.add(string(d.Kind), decisionText(standing(d.Principal, writ.Standing{Roles: d.Roles, OnBehalfOf: d.OnBehalfOf}), d.Note, d.DecidedAt))
 	}
 	b.add("commitment", r.Commitment.String())
 	b.add("spec digest", r.SpecDigest.String())

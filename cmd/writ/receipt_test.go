@@ -1,8 +1,10 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -40,6 +42,29 @@ func TestAReceiptIsShownWithWhatWasAddedToIt(t *testing.T) {
 	for _, want := range []string{"amendment 1.1", "applied_after_all, the outcome is applied by now", "amendment 1.1, attempt 1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+func TestAReceiptNamesAsWhatAndForWhomSomebodyAskedAndDecided(t *testing.T) {
+	t.Parallel()
+	store := newOutbox(t)
+	p := proposal("order-1", "agent-7")
+	p.EffectContext = intent.EffectContext{Principal: "agent-7", Tenant: "default", Roles: []string{"support"}, OnBehalfOf: []string{"ada"}}.Canonical()
+	p.Decision, p.ConfirmWithin = []byte(`{"allow":true,"confirm":true}`), time.Hour
+	row, err := store.Insert(t.Context(), p.Bound())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := row.ID.String()
+	if r := command(t, "deny", id, "--principal", "agent-8", "--role", "finance", "--on-behalf-of", "grace",
+		"--database-url", store.url, "--temporal-address", noTemporal); r.status != 0 {
+		t.Fatal(r.stderr)
+	}
+	r := command(t, "receipt", "get", id, "--database-url", store.url)
+	for _, want := range []string{`(?m)^principal +agent-7$`, `(?m)^roles +support$`, `(?m)^on behalf of +ada$`, `(?m)^deny +by agent-8 for grace as finance at `} {
+		if !regexp.MustCompile(want).MatchString(r.stdout) {
+			t.Errorf("it does not say %q:\n%s", want, r.stdout)
 		}
 	}
 }

@@ -62,6 +62,9 @@ func (p *program) report(err error) {
 	if help := helpOf(e); help != "" {
 		fmt.Fprintf(p.stderr, "writ: %s\n", help)
 	}
+	if confirming, denial := policy.Confirming(e.Code); denial && !confirming {
+		fmt.Fprintf(p.stderr, "writ: what to do: %s\n", mendOf(e.Code))
+	}
 	if !about {
 		return
 	}
@@ -110,6 +113,18 @@ func helpOf(e *intent.Error) string {
 		return "the same request again, from its requester, is decided on anew; a confirmation cannot help any more"
 	}
 	return "neither the same request again nor a confirmation can help while its reason stands"
+}
+
+// mendOf is what the table of codes says to do.
+func mendOf(code intent.Code) string {
+	for _, group := range intent.Codes() {
+		for _, row := range group.Rows {
+			if row.Code == code {
+				return row.Mend
+			}
+		}
+	}
+	return ""
 }
 
 // effectOf says what is known of the outside world.

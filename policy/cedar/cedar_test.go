@@ -234,6 +234,21 @@ func TestAPolicyThatFitsNoToolIsRefusedWithItsPlace(t *testing.T) {
 	}
 }
 
+func TestWhatIsWrongForEveryActionIsSaidOnceAndAlwaysAlike(t *testing.T) {
+	t.Parallel()
+	set, err := cedar.Load(folder(`permit(principal, action, resource == Tool::"payments.refund") when { context.payload.amnt == "1" };`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		_, err := set.ForTools([]policy.Hosted{refund})
+		if err == nil || strings.Count(err.Error(), "attribute `amnt`") != 1 ||
+			!strings.Contains(err.Error(), "`amnt` in context not found (tool.acknowledge, tool.cancel, tool.confirm, tool.deny, tool.execute, tool.inquire, tool.reissue, tool.resolve);") {
+			t.Fatalf("%v", err)
+		}
+	}
+}
+
 func TestAFolderThatIsNoSetOfPoliciesIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{

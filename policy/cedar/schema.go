@@ -3,6 +3,7 @@ package cedar
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -88,10 +89,36 @@ func (s *Set) validators() (map[string]*validate.Validator, error) {
 func (s *Set) unfit(r rule, applies []string, validators map[string]*validate.Validator) (wrong Faults) {
 	for _, name := range applies {
 		if err := validators[name].Policy("", (*expast.Policy)(r.policy.AST())); err != nil {
-			wrong = append(wrong, r.fault("the policy %s does not fit the tool %s: %s", r.id, name, strings.ReplaceAll(err.Error(), "\n", "; ")))
+			wrong = append(wrong, r.fault("the policy %s does not fit the tool %s: %s", r.id, name, onceForAll(err)))
 		}
 	}
 	return wrong
+}
+
+var ofAction = regexp.MustCompile(` for Action::"([^"]+)"`)
+
+// onceForAll says what is wrong with a policy, once where it is wrong for several actions. The
+// validator says it of each, in no order.
+func onceForAll(err error) string {
+	actions := map[string][]string{}
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSuffix(line, "\n")
+		problem := ofAction.ReplaceAllString(line, "")
+		if of := ofAction.FindStringSubmatch(line); of != nil {
+			actions[problem] = append(actions[problem], of[1])
+		} else {
+			actions[problem] = nil
+		}
+	}
+	var told []string
+	for _, problem := range slices.Sorted(maps.Keys(actions)) {
+		if of := actions[problem]; len(of) > 0 {
+			slices.Sort(of)
+			problem += " (" + strings.Join(slices.Compact(of), ", ") + ")"
+		}
+		told = append(told, problem)
+	}
+	return strings.Join(told, "; ")
 }
 
 // unknown finds what the rule names and no tool is, has or takes.
