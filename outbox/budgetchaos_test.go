@@ -49,7 +49,7 @@ func TestBudgetsAgreeWithTheirIntentsWhateverIsDoneToBothAtOnce(t *testing.T) {
 					p.Tool = "payments.refund"
 				}
 				if r.IntN(2) == 0 {
-					p.Principal = "till-8"
+					p.Principal, p.EffectContext = "till-8", []byte(`{"principal":"till-8","tenant":"acme"}`)
 				}
 				row, err := b.Insert(t.Context(), p.Bound())
 				if intent.CodeOf(err) == intent.CodeBudgetExceeded {
