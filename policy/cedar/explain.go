@@ -96,7 +96,7 @@ func (s *Set) Answer(ctx context.Context, a policy.Act) (policy.Verdict, error) 
 
 // concerns reports whether the rule is asked about the action.
 func (s *Set) concerns(r rule, action policy.Action) bool {
-	return action == policy.ActionExecute || s.Governs(action) && r.decides()
+	return action == policy.ActionExecute || s.governs(action) && r.decides()
 }
 
 // ask asks one policy; failed says how it failed.
