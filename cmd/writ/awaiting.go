@@ -22,7 +22,7 @@ func describeWait(b *block, v writ.Intent) {
 	}
 	var d policy.Decision
 	if json.Unmarshal(v.Decision, &d) == nil { // a row that was changed by hand is shown without
-		b.add("why it waits", whyItWaits(d))
+		b.add("why it waits", reasonText(d))
 		b.add("risk", fmt.Sprint(d.Risk))
 	}
 	b.add("masked", maskedText(v))
@@ -32,18 +32,18 @@ func describeWait(b *block, v writ.Intent) {
 	b.add("to decide", fmt.Sprintf("writ confirm %s --commitment %s, or writ deny %[1]s", v.ID, intent.Short(v.Commitment)))
 }
 
-// whyRefused is the code of the rule that said no, and what whyItWaits says of it; "" for a row that
+// whyRefused is the code of the rule that said no, and what reasonText says of it; "" for a row that
 // was changed by hand.
 func whyRefused(decision json.RawMessage) string {
 	var d policy.Decision
 	if json.Unmarshal(decision, &d) != nil || d.Code == "" {
 		return ""
 	}
-	return string(d.Code) + ": " + whyItWaits(d)
+	return string(d.Code) + ": " + reasonText(d)
 }
 
-// whyItWaits is what the policy said, and which.
-func whyItWaits(d policy.Decision) string {
+// reasonText is what the policy said, and which.
+func reasonText(d policy.Decision) string {
 	by := d.Policy
 	if len(d.Policies) > 0 {
 		by += ": " + strings.Join(d.Policies, ", ")

@@ -29,7 +29,7 @@ func TestWhoConfirmsSeesWhatWouldRunAndNotWhatIsSecretNorPainted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := store.decide(t, "confirm", row.ID.String(), "--principal", "eve"); r.status != 0 {
+	if r := store.writ(t, "confirm", row.ID.String(), "--principal", "eve"); r.status != 0 {
 		t.Fatal(r.stderr)
 	}
 	text := command(t, "intent", "get", row.ID.String(), "--database-url", store.url).stdout
@@ -59,7 +59,7 @@ func TestWhoConfirmsSeesWhatWouldRunAndNotWhatIsSecretNorPainted(t *testing.T) {
 		}
 	}
 	for _, door := range [][]string{{"confirm"}, {"deny"}} {
-		r := store.decide(t, append(door, row.ID.String(), "--principal", "bob", "-o", "json")...)
+		r := store.writ(t, append(door, row.ID.String(), "--principal", "bob", "-o", "json")...)
 		if strings.Contains(r.stdout, "CANARY4711") || strings.Contains(r.stdout, "\u202e") {
 			t.Errorf("%v shows a secret or paints: %s", door, r.stdout)
 		}

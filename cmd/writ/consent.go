@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -50,51 +49,6 @@ set. Who said so, when and why is kept.`
 	return cmd
 }
 
-// said records what somebody says, or sets, and shows it.
-func said[On, Said any](cmd *cobra.Command, p *program, by decisionFlags,
-	record func(*writ.Client, context.Context, On, writ.Decider) (Said, error), on On, write func(io.Writer, []Said),
-) error {
-	decider, err := by.decider(cmd)
-	if err != nil {
-		return err
-	}
-	client, err := p.dial(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	s, err := record(client, cmd.Context(), on, decider)
-	if err != nil {
-		return err
-	}
-	return p.print(s, func(w io.Writer) { write(w, []Said{s}) })
-}
-
-// listSaid shows what was said.
-func listSaid[Of, Said any](cmd *cobra.Command, p *program,
-	list func(*writ.Client, context.Context, Of, bool) ([]Said, error), of Of, all bool, write func(io.Writer, []Said),
-) error {
-	if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
-		return err
-	}
-	client, err := p.dial(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	found, err := list(client, cmd.Context(), of, all)
-	if err != nil {
-		return err
-	}
-	if len(found) == mostSaid {
-		fmt.Fprintf(p.stderr, "writ: only the first %d are shown; narrow the list\n", mostSaid)
-	}
-	return p.print(found, func(w io.Writer) { write(w, found) })
-}
-
-// mostSaid is how many the client returns at most.
-const mostSaid = 1000
-
 func newConsentListCommand(p *program) *cobra.Command {
 	var of writ.ConsentSubject
 	var all bool
@@ -131,8 +85,4 @@ func writeConsents(w io.Writer, list []writ.Consent) {
 		rows = append(rows, []string{c.Tenant, c.Person, c.Purpose, consent, statementText(c.Statement)})
 	}
 	writeTable(w, rows)
-}
-
-func statementText(s writ.Statement) string {
-	return decisionText(standing(s.Principal, s.Standing), s.Note, s.ChangedAt)
 }

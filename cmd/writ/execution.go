@@ -186,14 +186,7 @@ func receiptLine(e writ.Execution) string {
 	if err != nil {
 		return "of a form that is not known here; writ receipt get " + e.Intent.ID.String()
 	}
-	return fmt.Sprintf("%s after %s at %s", r.State, attempts(len(r.Attempts)), moment(r.EndedAt))
-}
-
-func attempts(n int) string {
-	if n == 1 {
-		return "1 attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
+	return fmt.Sprintf("%s after %s at %s", r.State, counted(len(r.Attempts), "attempt", "attempts"), moment(r.EndedAt))
 }
 
 // moment prints a time to the millisecond, in UTC as it stands in receipts.

@@ -60,6 +60,22 @@ func writeTable(w io.Writer, rows [][]string) {
 	_ = table.Flush() // into memory
 }
 
+// dash stands in a table where there is nothing.
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// counted is a number of things.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // block is text in two columns, names and values.
 type block struct {
 	rows [][2]string

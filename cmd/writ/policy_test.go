@@ -13,58 +13,52 @@ import (
 	"writ/tools"
 )
 
-// policy runs a subcommand of writ policy where Temporal is not there: it needs only PostgreSQL.
-func (r records) policy(t *testing.T, args ...string) ran {
-	t.Helper()
-	return command(t, append(append([]string{"policy"}, args...), "--database-url", r.url, "--temporal-address", noTemporal)...)
-}
-
 func TestPoliciesArePutInForceListedShownAndTakenBack(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
-	if r := store.policy(t, "list"); r.status != 0 || !strings.Contains(r.stdout, "no policies were ever put in force") {
+	if r := store.writ(t, "policy", "list"); r.status != 0 || !strings.Contains(r.stdout, "no policies were ever put in force") {
 		t.Errorf("status %d: %q", r.status, r.stdout)
 	}
 	var f failure
-	r := store.policy(t, "show", "-o", "json")
+	r := store.writ(t, "policy", "show", "-o", "json")
 	if r.document(t, &f); r.status != 2 || f.Error.Code != "policies_not_found" {
 		t.Errorf("status %d, %+v", r.status, f.Error)
 	}
 	// Before its first worker ran, a tool is not known, and a policy about it would be unchecked.
 	everybody := policyFolder(t, map[string]string{"a.cedar": everybodyRefunds})
-	r = store.policy(t, "put", everybody, "-o", "json")
+	r = store.writ(t, "policy", "put", everybody, "-o", "json")
 	if r.document(t, &f); r.status != 2 || f.Error.Code != "invalid_policy" || !strings.Contains(f.Error.Message, "a.cedar:1: ") {
 		t.Errorf("status %d, %+v", r.status, f.Error)
 	}
 	store.publish(t, tools.Spec{Name: "payments.refund", SideEffectful: true, Idempotent: true})
 
 	var first, second, back writ.PolicyChange
-	r = store.policy(t, "put", everybody, "--principal", "ada", "--role", "security", "--note", "as the audit asked", "-o", "json")
+	r = store.writ(t, "policy", "put", everybody, "--principal", "ada", "--role", "security", "--note", "as the audit asked", "-o", "json")
 	if r.document(t, &first); r.status != 0 || !first.InForce || first.Number != 1 || first.Principal != "ada" || first.Note != "as the audit asked" || len(first.Digest) != 64 {
 		t.Errorf("status %d, %+v, %s", r.status, first, r.stderr)
 	}
 	nobody := policyFolder(t, map[string]string{"a.cedar": strings.Replace(everybodyRefunds, "permit", "forbid", 1)})
-	r = store.policy(t, "put", nobody, "--principal", "eve", "-o", "json")
+	r = store.writ(t, "policy", "put", nobody, "--principal", "eve", "-o", "json")
 	if r.document(t, &second); r.status != 0 || second.Number != 2 || second.Digest == first.Digest {
 		t.Errorf("status %d, %+v, %s", r.status, second, r.stderr)
 	}
-	r = store.policy(t, "put", "--digest", first.Digest, "--principal", "ada", "-o", "json")
+	r = store.writ(t, "policy", "put", "--digest", first.Digest, "--principal", "ada", "-o", "json")
 	if r.document(t, &back); r.status != 0 || back.Number != 3 || back.Digest != first.Digest {
 		t.Errorf("status %d, %+v, %s", r.status, back, r.stderr)
 	}
 	var list []writ.PolicyChange
-	r = store.policy(t, "list", "-o", "json")
+	r = store.writ(t, "policy", "list", "-o", "json")
 	if r.document(t, &list); len(list) != 3 || !list[0].InForce || list[1].InForce || list[1].Principal != "eve" || list[2].Roles[0] != "security" {
 		t.Errorf("%+v", list)
 	}
-	if r = store.policy(t, "list"); !strings.Contains(r.stdout, "by ada at ") || !strings.Contains(r.stdout, ": as the audit asked") || strings.Count(r.stdout, "in force") != 1 {
+	if r = store.writ(t, "policy", "list"); !strings.Contains(r.stdout, "by ada at ") || !strings.Contains(r.stdout, "by ada as security at ") || !strings.Contains(r.stdout, ": as the audit asked") || strings.Count(r.stdout, "in force") != 1 {
 		t.Errorf("%s", r.stdout)
 	}
-	if r = store.policy(t, "show"); r.stdout != "// a.cedar\n"+everybodyRefunds+"\n" {
+	if r = store.writ(t, "policy", "show"); r.stdout != "// a.cedar\n"+everybodyRefunds+"\n" {
 		t.Errorf("%q", r.stdout)
 	}
 	var set writ.PolicySet
-	r = store.policy(t, "show", second.Digest, "-o", "json")
+	r = store.writ(t, "policy", "show", second.Digest, "-o", "json")
 	if r.document(t, &set); set.Digest != second.Digest || !strings.HasPrefix(set.Files["a.cedar"], "forbid") {
 		t.Errorf("%+v", set)
 	}
@@ -72,7 +66,7 @@ func TestPoliciesArePutInForceListedShownAndTakenBack(t *testing.T) {
 		{"put"}, {"put", everybody, "--digest", first.Digest}, {"put", "--digest", ""}, {"put", "--digest", strings.Repeat("0", 64)}, {"put", t.TempDir()},
 		{"put", everybody, "--principal", "writ:breaker"}, {"show", ""}, {"show", "refunds"}, {"show", "a", "b"},
 	} {
-		if r := store.policy(t, args...); r.status == 0 || r.status == 1 {
+		if r := store.writ(t, append([]string{"policy"}, args...)...); r.status == 0 || r.status == 1 {
 			t.Errorf("%q: status %d, %s", args, r.status, r.stderr)
 		}
 	}
@@ -100,7 +94,7 @@ func TestADecisionIsExplainedByThePoliciesThatItNamesAndHeldAgainstThoseOfToday(
 	store.ended(t, p, end)
 	explain := func() (e writ.IntentExplanation) {
 		t.Helper()
-		r := store.policy(t, "explain", "--intent", p.ID().String(), "-o", "json")
+		r := store.writ(t, "policy", "explain", "--intent", p.ID().String(), "-o", "json")
 		if r.document(t, &e); r.status != 0 {
 			t.Fatalf("status %d, %s", r.status, r.stderr)
 		}
@@ -132,7 +126,7 @@ func TestADecisionIsExplainedByThePoliciesThatItNamesAndHeldAgainstThoseOfToday(
 		}
 	}
 	other := policyFolder(t, map[string]string{"other.cedar": `permit(principal == Principal::"till-8", action, resource);`})
-	r := store.policy(t, "explain", "--intent", p.ID().String(), "--policies", other)
+	r := store.writ(t, "policy", "explain", "--intent", p.ID().String(), "--policies", other)
 	for _, want := range []string{
 		"decided", "it would be decided otherwise: denied, no policy permits it", "when it was decided", "then.cedar:1 permit tills applies",
 		`other.cedar:1 permit other.cedar:1 does not apply: its head does not fit: principal == Principal::"till-8"`,

@@ -143,9 +143,11 @@ func (p *program) explainQuestion(ctx context.Context, name string, f explainFla
 		return err
 	}
 	if files == nil {
-		if files, err = p.filesInForce(ctx); err != nil {
+		inForce, err := p.policies(ctx, "")
+		if err != nil {
 			return err
 		}
+		files = inForce.Files
 	}
 	e, err := writ.ExplainPolicies(ctx, files, tool, act)
 	if err != nil {
@@ -154,27 +156,10 @@ func (p *program) explainQuestion(ctx context.Context, name string, f explainFla
 	return p.print(e, func(w io.Writer) { writeExplanation(w, e) })
 }
 
-func (p *program) filesInForce(ctx context.Context) (map[string]string, error) {
-	client, err := p.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	set, err := client.Policies(ctx, "")
-	return set.Files, err
-}
-
 func (p *program) explainIntent(ctx context.Context, text string, files map[string]string) error {
-	id, err := intent.ParseID(text)
-	if err != nil {
-		return err
-	}
-	client, err := p.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	e, err := client.ExplainIntent(ctx, id, files)
+	e, err := fetch(ctx, p, text, func(c *writ.Client, ctx context.Context, id intent.ID) (writ.IntentExplanation, error) {
+		return c.ExplainIntent(ctx, id, files)
+	})
 	if err != nil {
 		return err
 	}
@@ -195,8 +180,11 @@ func writeIntentExplanation(w io.Writer, e writ.IntentExplanation) {
 		b.add("not known", missing)
 	}
 	if e.Differs != nil {
-		b.add("now", map[bool]string{true: "it would be decided otherwise: ", false: "it would be decided alike: "}[*e.Differs]+
-			verdictText(e.Now.Allow, e.Now.Approvers)+", "+explainedReason(*e.Now))
+		now := "it would be decided alike: "
+		if *e.Differs {
+			now = "it would be decided otherwise: "
+		}
+		b.add("now", now+verdictText(e.Now.Allow, e.Now.Approvers)+", "+explainedReason(*e.Now))
 	}
 	b.write(w)
 	if e.Then != nil {
