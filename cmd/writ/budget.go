@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -204,14 +205,10 @@ func budgetWaitText(w writ.BudgetWait) string {
 	}
 	text := fmt.Sprintf("%s of budget %s (%s), %s left, since %s", asks, w.Budget.ID, allowedText(w.Budget), dash(w.Budget.Left), moment(w.Since))
 	if w.Ahead > 0 {
-		text += fmt.Sprintf(", behind %d others", w.Ahead)
+		text += ", behind " + counted(w.Ahead, "other", "others")
 	}
 	return text
 }
 
-func orAny(name string) string {
-	if name == "" {
-		return "any"
-	}
-	return name
-}
+// orAny stands in a table where nothing in particular is named.
+func orAny(name string) string { return cmp.Or(name, "any") }

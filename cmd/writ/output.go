@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -61,12 +62,7 @@ func writeTable(w io.Writer, rows [][]string) {
 }
 
 // dash stands in a table where there is nothing.
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+func dash(text string) string { return cmp.Or(text, "-") }
 
 // counted is a number of things.
 func counted(n int, one, many string) string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"writ"
 	"writ/intent"
@@ -133,6 +134,85 @@ func TestADecisionIsExplainedByThePoliciesThatItNamesAndHeldAgainstThoseOfToday(
 	} {
 		if r.status != 0 || !strings.Contains(r.stdout, want) {
 			t.Errorf("status %d; it does not say %q:\n%s%s", r.status, want, r.stdout, r.stderr)
+		}
+	}
+}
+
+func TestItIsExplainedWhoMayDecideAboutAnIntentAsADecisionWouldBeAnswered(t *testing.T) {
+	t.Parallel()
+	store := newOutbox(t)
+	store.publish(t, tools.Spec{Name: "payments.capture", SideEffectful: true, Idempotent: true})
+	const text = `permit(principal, action == Action::"tool.execute", resource);
+@id("finance") permit(principal in Role::"finance", action == Action::"tool.confirm", resource) unless { context.requester.principal == Principal::"bob" };
+@id("much") @confirm forbid(principal, action == Action::"tool.execute", resource);`
+	set, err := cedar.FromFiles(map[string]string{"then.cedar": text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.SavePolicies(t.Context(), set.Digest().String(), set.Files()); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func(key intent.RequestKey, asks, digest string) string {
+		t.Helper()
+		p := proposal(key, asks)
+		p.EffectContext = intent.EffectContext{Principal: asks, Tenant: "default", AuthenticationSource: intent.AuthenticatedDirect}.Canonical()
+		p.ConfirmWithin, p.Approvers = time.Hour, 1
+		if p.Decision, err = (policy.Decision{Allow: true, Confirm: true, Policy: "cedar", PolicyDigest: digest}).Canonical(); err != nil {
+			t.Fatal(err)
+		}
+		row, err := store.Insert(t.Context(), p.Bound())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row.ID.String()
+	}
+	digest := set.Digest().String()
+	elsewhere := policyFolder(t, map[string]string{"now.cedar": `@id("nobody") forbid(principal, action == Action::"tool.confirm", resource);`})
+	for name, c := range map[string]struct {
+		asks, digest string
+		verb         string
+		by           []string
+		allow        bool
+		says         string
+		digests      bool // the answer is a set's
+	}{
+		"a permit":               {"ada", digest, "confirm", []string{"--principal", "grace", "--role", "finance"}, true, "permitted by finance", true},
+		"no permit":              {"ada", digest, "confirm", []string{"--principal", "grace", "--role", "support"}, false, "no policy permits it", true},
+		"of another requester":   {"bob", digest, "confirm", []string{"--principal", "grace", "--role", "finance"}, false, "no policy permits it", true},
+		"an action that is open": {"ada", digest, "deny", []string{"--principal", "eve"}, true, "no policy names tool.deny", true},
+		"no policies":            {"ada", "", "confirm", []string{"--principal", "eve"}, true, "no policies are on record", false},
+		"no text":                {"ada", strings.Repeat("0", 64), "confirm", []string{"--principal", "eve"}, true, "no policies are on record", false},
+	} {
+		id := waiting(intent.RequestKey("order "+name), c.asks, c.digest)
+		var e cedar.Explanation
+		explain := append([]string{"policy", "explain", "--intent", id, "--action", "tool." + c.verb}, c.by...)
+		r := store.writ(t, append(explain, "-o", "json")...)
+		if r.document(t, &e); r.status != 0 || e.Allow != c.allow || !strings.HasPrefix(e.Reason, c.says) || (e.PolicyDigest != "") != c.digests || e.Considered == nil {
+			t.Errorf("%s: status %d, %+v, %s", name, r.status, e, r.stderr)
+		}
+		var v writ.Intent
+		if store.writ(t, "intent", "get", id, "-o", "json").document(t, &v); v.State != intent.AwaitingConfirmation || len(v.Decisions) != 0 {
+			t.Errorf("%s: after it was explained: %+v", name, v)
+		}
+		r = store.writ(t, append(explain, "--policies", elsewhere)...)
+		if denied := strings.Contains(r.stdout, "denied"); r.status != 0 || denied != (c.verb == "confirm") {
+			t.Errorf("%s by others: status %d\n%s%s", name, r.status, r.stdout, r.stderr)
+		}
+		// The decision itself is answered alike.
+		if r = store.writ(t, append([]string{c.verb, id}, c.by...)...); (r.status == 0) != c.allow || !c.allow && !strings.Contains(r.stderr, "not_permitted: grace is not permitted tool."+c.verb+" on intent "+id+": "+c.says) {
+			t.Errorf("%s: the decision: status %d, %s", name, r.status, r.stderr)
+		}
+	}
+	for code, args := range map[string][]string{
+		"intent_not_found": {"--intent", "0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204", "--action", "tool.confirm"},
+		"invalid_request":  {"--intent", waiting("order-1", "ada", digest), "--action", "tool.confrim"},
+		"system_principal": {"--intent", waiting("order-2", "ada", digest), "--action", "tool.confirm", "--principal", "writ:breaker"},
+		"usage":            {"--intent", "", "--action", "tool.confirm"},
+	} {
+		var f failure
+		r := store.writ(t, append([]string{"policy", "explain", "-o", "json"}, args...)...)
+		if r.document(t, &f); r.status == 0 || f.Error.Code != code {
+			t.Errorf("%q: status %d, %+v", args, r.status, f.Error)
 		}
 	}
 }

@@ -60,7 +60,7 @@ type Considered struct {
 
 // Explain answers as Answer does, and evaluates each policy about the tool by itself.
 func (s *Set) Explain(ctx context.Context, a policy.Act) Explanation {
-	e := Explanation{PolicyDigest: s.digest.String()}
+	e := Explanation{PolicyDigest: s.digest.String(), Considered: []Considered{}}
 	verdict, err := s.Answer(ctx, a)
 	if err != nil {
 		e.Error = err.Error()
