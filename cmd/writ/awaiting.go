@@ -6,9 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"writ"
 	"writ/intent"
@@ -91,24 +88,4 @@ func writeInbox(w io.Writer, list []writ.IntentSummary) {
 		})
 	}
 	writeTable(w, rows)
-}
-
-// unpainted returns JSON of the same value in which every character that does not print is an
-// escape: a payload must not repaint what somebody reads who decides about it.
-func unpainted(raw json.RawMessage) json.RawMessage {
-	var out []byte
-	for _, r := range string(raw) {
-		if unicode.IsPrint(r) {
-			out = utf8.AppendRune(out, r)
-			continue
-		}
-		units := []rune{r}
-		if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
-			units = []rune{high, low}
-		}
-		for _, unit := range units {
-			out = fmt.Appendf(out, `\u%04x`, unit)
-		}
-	}
-	return out
 }

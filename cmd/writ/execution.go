@@ -126,7 +126,7 @@ func describe(b *block, v writ.Intent) {
 		b.add("waits for", budgetWaitText(*w))
 	}
 	for _, d := range v.Decisions {
-		b.add(string(d.Kind), decisionText(standing(d.Principal, d.Standing), d.Note, d.DecidedAt))
+		b.add(string(d.Kind), decidedText(d))
 	}
 }
 
@@ -156,6 +156,11 @@ func toolText(v writ.Intent) string {
 		return v.Tool
 	}
 	return fmt.Sprintf("%s (%s)", v.Tool, v.Class)
+}
+
+// decidedText says who took the decision, as what and why.
+func decidedText(d writ.Decision) string {
+	return decisionText(standing(d.Principal, d.Standing), d.Note, d.DecidedAt)
 }
 
 // decisionText says who decided and why.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"writ/intent"
@@ -109,4 +110,24 @@ func printable(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// unpainted returns JSON of the same value in which every character that does not print is an
+// escape: a payload must not repaint what somebody reads who decides about it.
+func unpainted(raw json.RawMessage) json.RawMessage {
+	var out []byte
+	for _, r := range string(raw) {
+		if unicode.IsPrint(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		units := []rune{r}
+		if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
+			units = []rune{high, low}
+		}
+		for _, unit := range units {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
 }

@@ -63,12 +63,23 @@ func TestPoliciesArePutInForceListedShownAndTakenBack(t *testing.T) {
 	if r.document(t, &set); set.Digest != second.Digest || !strings.HasPrefix(set.Files["a.cedar"], "forbid") {
 		t.Errorf("%+v", set)
 	}
-	for _, args := range [][]string{
-		{"put"}, {"put", everybody, "--digest", first.Digest}, {"put", "--digest", ""}, {"put", "--digest", strings.Repeat("0", 64)}, {"put", t.TempDir()},
-		{"put", everybody, "--principal", "writ:breaker"}, {"show", ""}, {"show", "refunds"}, {"show", "a", "b"},
+	for _, c := range []struct {
+		code string
+		args []string
+	}{
+		{"usage", []string{"put"}},
+		{"usage", []string{"put", everybody, "--digest", first.Digest}},
+		{"usage", []string{"put", "--digest", ""}},
+		{"policies_not_found", []string{"put", "--digest", strings.Repeat("0", 64)}},
+		{"invalid_policy", []string{"put", t.TempDir()}},
+		{"system_principal", []string{"put", everybody, "--principal", "writ:breaker"}},
+		{"usage", []string{"show", ""}},
+		{"policies_not_found", []string{"show", "refunds"}},
+		{"usage", []string{"show", "a", "b"}},
 	} {
-		if r := store.writ(t, append([]string{"policy"}, args...)...); r.status == 0 || r.status == 1 {
-			t.Errorf("%q: status %d, %s", args, r.status, r.stderr)
+		r := store.writ(t, append([]string{"policy", "-o", "json"}, c.args...)...)
+		if r.document(t, &f); r.status == 0 || f.Error.Code != c.code {
+			t.Errorf("%q: status %d, %+v", c.args, r.status, f.Error)
 		}
 	}
 	if changes, err := store.PolicyChanges(t.Context()); err != nil || len(changes) != 3 {

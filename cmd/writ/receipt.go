@@ -145,7 +145,7 @@ func writeReceipt(w io.Writer, r receipts.Receipt, amendments []receipts.Receipt
 	}
 	b.add("decision", string(r.Decision))
 	for _, d := range r.Decisions {
-		b.add(string(d.Kind), decisionText(d.Principal, d.Note, d.DecidedAt))
+		b.add(string(d.Kind), decisionText(standing(d.Principal, writ.Standing{Roles: d.Roles, OnBehalfOf: d.OnBehalfOf}), d.Note, d.DecidedAt))
 	}
 	b.add("commitment", r.Commitment.String())
 	b.add("spec digest", r.SpecDigest.String())

@@ -10,6 +10,13 @@ import (
 	"writ"
 )
 
+// saying is a command by which somebody says something.
+type saying[On, Said any] struct {
+	use, short, long, example string
+	who                       string // of --principal
+	record                    func(*writ.Client, context.Context, On, writ.Decider) (Said, error)
+}
+
 // said records what somebody says, or sets, and shows it.
 func said[On, Said any](cmd *cobra.Command, p *program, by decisionFlags,
 	record func(*writ.Client, context.Context, On, writ.Decider) (Said, error), on On, write func(io.Writer, []Said),
