@@ -8,7 +8,6 @@ import (
 	"writ/intent"
 	"writ/outbox"
 	"writ/policy"
-	"writ/policy/cedar"
 )
 
 // permitted is the decider as it is recorded, if the policies that the intent was decided on let it
@@ -31,28 +30,22 @@ type rules struct {
 	facts  policy.Facts
 }
 
-// decidedBy returns the decision on the intent and the set that it names. The set is nil if the
-// intent was decided on without policies, or by a set of which PostgreSQL has no text: then a worker
-// of an earlier release had it, which could rule no decider, or it is the host's own and not in Cedar.
-func (c *Client) decidedBy(ctx context.Context, row outbox.Row) (policy.Decision, *cedar.Set, error) {
+// rulesOf is nil if the intent was decided on without policies, or by a set of which PostgreSQL has
+// no text: then a worker of an earlier release had it, which could rule no decider, or it is the
+// host's own and not in Cedar.
+func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
 	var decision policy.Decision
 	if err := json.Unmarshal(row.Decision, &decision); err != nil {
-		return decision, nil, fmt.Errorf("decision of intent %s: %w", row.ID, err)
+		return nil, fmt.Errorf("decision of intent %s: %w", row.ID, err)
 	}
 	if decision.PolicyDigest == "" {
-		return decision, nil, nil
+		return nil, nil
 	}
 	set, err := readPolicies(ctx, c.store, decision.PolicyDigest)
-	if intent.CodeOf(err) == intent.CodePoliciesNotFound {
-		return decision, nil, nil
-	}
-	return decision, set, err
-}
-
-// rulesOf is nil if nothing rules who may decide about the intent.
-func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
-	decision, set, err := c.decidedBy(ctx, row)
-	if err != nil || set == nil || !set.GovernsDeciders() {
+	switch {
+	case intent.CodeOf(err) == intent.CodePoliciesNotFound:
+		return nil, nil
+	case err != nil || !set.GovernsDeciders():
 		return nil, err
 	}
 	tool, facts, err := c.factsOf(ctx, row, decision)
