@@ -191,8 +191,8 @@ func TestItIsExplainedWhoMayDecideAboutAnIntentAsADecisionWouldBeAnswered(t *tes
 		"no permit":              {"ada", digest, "confirm", []string{"--principal", "grace", "--role", "support"}, false, "no policy permits it", true},
 		"of another requester":   {"bob", digest, "confirm", []string{"--principal", "grace", "--role", "finance"}, false, "no policy permits it", true},
 		"an action that is open": {"ada", digest, "deny", []string{"--principal", "eve"}, true, "no policy names tool.deny", true},
-		"no policies":            {"ada", "", "confirm", []string{"--principal", "eve"}, true, "no policies are on record", false},
-		"no text":                {"ada", strings.Repeat("0", 64), "confirm", []string{"--principal", "eve"}, true, "no policies are on record", false},
+		"no policies":            {"ada", "", "confirm", []string{"--principal", "eve"}, true, "no policies that the intent was decided on rule who decides", false},
+		"no text":                {"ada", strings.Repeat("0", 64), "confirm", []string{"--principal", "eve"}, true, "no policies that the intent was decided on rule who decides", false},
 	} {
 		id := waiting(intent.RequestKey("order "+name), c.asks, c.digest)
 		var e cedar.Explanation
