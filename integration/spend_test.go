@@ -197,6 +197,7 @@ func TestOfFourHundredIntentsThatCompeteForAHundredEurosExactlyAHundredHaveTheir
 	t.Parallel()
 	w := newWorld(t)
 	budget := w.budget(t, eurosAYear)
+	w.startWorker(t).kill() // until one has published its tools, there is nothing to ask for
 	began := time.Now()
 	bought := w.buy(t, 4, share{Intents: 400, AtOnce: 8})
 	w.ambushes(t, [2]killpoint.Point{killpoint.BeforePersist, killpoint.AfterPersist},
