@@ -9,6 +9,7 @@ import (
 	"writ/intent"
 	"writ/outbox"
 	"writ/policy"
+	"writ/policy/cedar"
 )
 
 // permitted is the decider as it is recorded, if the policies that the intent was decided on let it
@@ -35,7 +36,7 @@ func (c *Client) permitted(ctx context.Context, row outbox.Row, by Decider) (out
 
 // rules are policies that rule who may decide about an intent.
 type rules struct {
-	policy policy.Deciders
+	policy *cedar.Set // for the intent's tool
 	facts  policy.Facts
 }
 

@@ -1,19 +1,15 @@
 package integration
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	"go.temporal.io/sdk/client"
-
 	"writ"
 	"writ/intent"
 	"writ/internal/killpoint"
-	"writ/workflows"
 )
 
 // gate is the policy of a hosted worker, as a file that it reads.
@@ -40,15 +36,12 @@ func (g gate) says(t testing.TB, what string) {
 	}
 }
 
-// refused fails unless the intent was refused for this reason, in this generation, before anything
-// was sent.
-func (o outcome) refused(t testing.TB, code intent.Code, generation int) {
+// deniedIn is denied in this generation.
+func (o outcome) deniedIn(t testing.TB, code intent.Code, generation int) {
 	t.Helper()
-	if o.status != 3 || o.Error.Code != code || o.Error.Effect != intent.NotApplied || o.Intent.Generation != generation {
-		t.Errorf("status %d, %+v, generation %d; want 3, %s, %d", o.status, o.Error, o.Intent.Generation, code, generation)
-	}
-	if r := o.receipt(t, intent.Refused, intent.NotApplied); r.Generation != generation {
-		t.Errorf("the receipt is of generation %d", r.Generation)
+	o.denied(t, code)
+	if r := o.receipt(t, intent.Refused, intent.NotApplied); r.Generation != generation || o.Intent.Generation != generation {
+		t.Errorf("the intent is of generation %d and its receipt of %d; want %d", o.Intent.Generation, r.Generation, generation)
 	}
 }
 
@@ -67,19 +60,19 @@ func TestARequestThatWasRefusedRunsOnceWhenItComesAgainAndIsAllowed(t *testing.T
 	policy := newGate(t, policyFails)
 	w.startHosted(t, policy.environment())
 	first := w.ask(t, capture, requestKey).outcome(t)
-	first.refused(t, intent.CodeGateError, 1)
+	first.deniedIn(t, intent.CodeGateError, 1)
 	if !first.Error.TryAgain {
 		t.Error("it is not said that the same request again can help")
 	}
 	for range 3 {
-		w.ask(t, capture, requestKey).outcome(t).refused(t, intent.CodeGateError, 1)
+		w.ask(t, capture, requestKey).outcome(t).deniedIn(t, intent.CodeGateError, 1)
 	}
 	if got := w.journaled(t); got != "1" {
 		t.Errorf("receipts of generations %s: the same refusal is written again", got)
 	}
 
 	policy.says(t, "denied")
-	w.ask(t, capture, requestKey).outcome(t).refused(t, intent.CodePolicyDenied, 2)
+	w.ask(t, capture, requestKey).outcome(t).deniedIn(t, intent.CodePolicyDenied, 2)
 	w.provider.effects(t, 0)
 
 	policy.says(t, "")
@@ -127,7 +120,7 @@ func TestManyRepeatsOfARefusedRequestAreDecidedOnce(t *testing.T) {
 			w := newWorld(t)
 			policy := newGate(t, policyFails)
 			w.startHosted(t, policy.environment())
-			w.ask(t, capture, requestKey).outcome(t).refused(t, intent.CodeGateError, 1)
+			w.ask(t, capture, requestKey).outcome(t).deniedIn(t, intent.CodeGateError, 1)
 			policy.says(t, c.says)
 
 			asks := w.dial(t)
@@ -167,7 +160,7 @@ func TestAWorkerThatIsKilledWhileARefusedRequestIsDecidedAgainHasItRunOnce(t *te
 			w := newWorld(t)
 			policy := newGate(t, policyFails)
 			first := w.startHosted(t, policy.environment())
-			w.ask(t, capture, requestKey).outcome(t).refused(t, intent.CodeGateError, 1)
+			w.ask(t, capture, requestKey).outcome(t).deniedIn(t, intent.CodeGateError, 1)
 			first.kill()
 
 			policy.says(t, "")
@@ -191,16 +184,12 @@ func TestABudgetThatIsRaisedLetsTheSameRequestThrough(t *testing.T) {
 	w := newWorld(t)
 	w.startWorker(t)
 	budget := []string{"budget", "set", "--tenant", w.name, "--per", "1h", "--principal", "eve", "--note", "a test", "--intents"}
-	if set := w.writ(t, append(budget, "0")...); set.status(t) != 0 {
-		t.Fatal(set.transcript())
-	}
-	w.ask(t, capture, requestKey).outcome(t).refused(t, intent.CodeBudgetExceeded, 1)
-	w.ask(t, capture, requestKey).outcome(t).refused(t, intent.CodeBudgetExceeded, 1)
-	if set := w.writ(t, append(budget, "1")...); set.status(t) != 0 {
-		t.Fatal(set.transcript())
-	}
+	w.writ(t, append(budget, "0")...).succeeds(t)
+	w.ask(t, capture, requestKey).outcome(t).deniedIn(t, intent.CodeBudgetExceeded, 1)
+	w.ask(t, capture, requestKey).outcome(t).deniedIn(t, intent.CodeBudgetExceeded, 1)
+	w.writ(t, append(budget, "1")...).succeeds(t)
 	w.ask(t, capture, requestKey).outcome(t).completed(t)
-	w.ask(t, notify, "another").outcome(t).refused(t, intent.CodeBudgetExceeded, 1)
+	w.ask(t, notify, "another").outcome(t).deniedIn(t, intent.CodeBudgetExceeded, 1)
 	w.provider.effects(t, 1)
 }
 
@@ -210,19 +199,10 @@ func TestARawStartOfARefusedIntentIsTheSameRequestAgain(t *testing.T) {
 	w := newWorld(t)
 	policy := newGate(t, policyFails)
 	w.startHosted(t, policy.environment())
-	w.ask(t, capture, requestKey).outcome(t).refused(t, intent.CodeGateError, 1)
+	w.ask(t, capture, requestKey).outcome(t).deniedIn(t, intent.CodeGateError, 1)
 	policy.says(t, "")
-	run, err := w.stack.temporal(t).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: w.workflowID(), TaskQueue: w.name}, workflows.Type,
-		map[string]any{"intent_id": w.intentID(), "request": map[string]any{
-			"tool": capture.tool, "request_key": requestKey, "payload": json.RawMessage(capture.payload),
-			"context": map[string]any{"principal": "shop", "tenant": w.name, "authentication_source": "direct", "service": "writ-cli"},
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var result workflows.Result
-	if err := run.Get(t.Context(), &result); err != nil || result.State != intent.Completed || result.DecidedAgain != 1 {
-		t.Errorf("%+v, %v", result, err)
+	if ended := w.startRaw(t, asker{principal: "shop", service: "writ-cli"}, requestKey); ended.State != intent.Completed || ended.DecidedAgain != 1 {
+		t.Errorf("%+v", ended)
 	}
 	w.provider.effects(t, 1)
 }

@@ -121,8 +121,8 @@ func (w *world) inHost(t testing.TB, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(t.Context(), host, do)
 }
 
-// rawly starts the workflow past every client of Writ.
-func (w *world) rawly(t testing.TB, a asker, key string) refused {
+// startRaw starts the workflow past every client of Writ and waits for its end.
+func (w *world) startRaw(t testing.TB, a asker, key string) (ended workflows.Result) {
 	t.Helper()
 	asked := a.members()
 	asked["tenant"] = w.name
@@ -132,10 +132,16 @@ func (w *world) rawly(t testing.TB, a asker, key string) refused {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ended workflows.Result
 	if err := run.Get(t.Context(), &ended); err != nil {
 		t.Fatal(err)
 	}
+	return ended
+}
+
+// rawly is what startRaw said.
+func (w *world) rawly(t testing.TB, a asker, key string) refused {
+	t.Helper()
+	ended := w.startRaw(t, a, key)
 	if ended.Rejection == nil {
 		return refused{}
 	}
@@ -273,14 +279,10 @@ func TestATimeThatAScheduleHasRunIsNotRunForAnotherAuthority(t *testing.T) {
 			append(create, a.flags()...),
 			{"schedule", "backfill", "closing", "--tenant", w.name, "--from", "2025-03-01T00:30:00Z", "--to", "2025-03-01T01:30:00Z"},
 		} {
-			if p := w.writ(t, arguments...); p.status(t) != 0 {
-				t.Fatal(p.transcript())
-			}
+			w.writ(t, arguments...).succeeds(t)
 		}
 		then()
-		if p := w.writ(t, "schedule", "delete", "closing", "--tenant", w.name); p.status(t) != 0 {
-			t.Fatal(p.transcript())
-		}
+		w.writ(t, "schedule", "delete", "closing", "--tenant", w.name).succeeds(t)
 	}
 	schedule(clerk, func() { w.awaitState(t, key, intent.Completed) })
 	other := clerk

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -35,11 +33,7 @@ var (
 // confirming makes the world's workers ask for confirmations.
 func (w *world) confirming(t testing.TB) *world {
 	t.Helper()
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "confirm.cedar"), []byte(confirmPolicies), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.settings = append(w.settings, "WRIT_POLICIES="+folder)
+	w.settings = append(w.settings, "WRIT_POLICIES="+policyFolder(t, confirmPolicies))
 	return w
 }
 
@@ -54,8 +48,17 @@ func (w *world) awaiting(t testing.TB, a action, key string) string {
 	return got.ID.String()
 }
 
+// waits fails unless the intent waits for people, and returns its id.
+func (o outcome) waits(t testing.TB) (id string) {
+	t.Helper()
+	if o.status != 6 || o.Error.Code != intent.CodeConfirmationRequired || o.Intent.State != intent.AwaitingConfirmation {
+		t.Fatalf("status %d: %s", o.status, o.stdout)
+	}
+	return o.Intent.ID.String()
+}
+
 // confirmed fails unless the intent completes with one effect and these confirmations, in its
-// receipt and on record, and takes no other one then.
+// receipt and on record, and takes no other.
 func (w *world) confirmed(t testing.TB, id string, by ...string) receipts.Receipt {
 	t.Helper()
 	r := w.watched(t, id).completed(t)
@@ -69,14 +72,14 @@ func (w *world) confirmed(t testing.TB, id string, by ...string) receipts.Receip
 	if fmt.Sprint(who) != fmt.Sprint(by) {
 		t.Errorf("the receipt has confirmations by %v, want %v", who, by)
 	}
+	if late := w.writ(t, "confirm", id, "--principal", "latecomer").outcome(t); late.Error.Code != intent.CodeNotAwaiting {
+		t.Errorf("confirmed once more: %s", late.stdout)
+	}
 	var recorded int
 	if query(t, w.database, `SELECT count(*) FROM decisions WHERE intent_id = '`+id+`'`, &recorded); recorded != len(by) {
 		t.Errorf("%d decisions are recorded, want %d", recorded, len(by))
 	}
 	w.provider.effects(t, 1)
-	if late := w.writ(t, "confirm", id, "--principal", "bob").outcome(t); late.Error.Code != intent.CodeNotAwaiting {
-		t.Errorf("confirmed once more: %s", late.stdout)
-	}
 	return r
 }
 

@@ -41,12 +41,8 @@ func TestWhatWaitsForAPersonIsThereOnceWhereverItsWorkerIsKilledBefore(t *testin
 			w := newWorld(t).confirming(t)
 			caller := w.killAt(t, point, forOne)
 			w.startWorker(t)
-			asked := caller.outcome(t)
-			if asked.status != 6 || asked.Error.Code != intent.CodeConfirmationRequired {
-				t.Fatalf("status %d: %s", asked.status, asked.stdout)
-			}
+			id := caller.outcome(t).waits(t)
 			w.provider.effects(t, 0)
-			id := asked.Intent.ID.String()
 			w.decided(t, "confirm", id, "--principal", "eve")
 			w.confirmed(t, id, "eve")
 		})

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -71,12 +70,9 @@ func TestACaptureThatIsAskedForTwiceWithoutAKeyIsDoneTwiceAndFlagged(t *testing.
 	}
 	w.provider.effects(t, 3)
 	var page writ.IntentPage
-	list := w.writ(t, "intent", "list", "--tenant", w.name, "--suspected-duplicates")
-	if status := list.status(t); status != 0 {
-		t.Fatal(list.transcript())
-	}
-	if err := json.Unmarshal(list.stdout.bytes(), &page); err != nil || len(page.Intents) != 1 || page.Intents[0].ID != second.Intent.ID {
-		t.Errorf("%+v, %v", page, err)
+	w.writ(t, "intent", "list", "--tenant", w.name, "--suspected-duplicates").document(t, &page)
+	if len(page.Intents) != 1 || page.Intents[0].ID != second.Intent.ID {
+		t.Errorf("%+v", page)
 	}
 }
 

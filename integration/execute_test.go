@@ -60,12 +60,9 @@ func (p *process) outcome(t testing.TB) outcome {
 // accepted waits for the end of a detached `writ execute` and returns the intent.
 func (p *process) accepted(t testing.TB) writ.Intent {
 	t.Helper()
-	if status := p.status(t); status != 0 {
-		t.Fatalf("%s ends with status %d\n%s", p.name, status, p.transcript())
-	}
 	var i writ.Intent
-	if err := json.Unmarshal(p.stdout.bytes(), &i); err != nil || i.ID.IsZero() {
-		t.Fatalf("%s prints %q: %v", p.name, p.stdout.bytes(), err)
+	if p.document(t, &i); i.ID.IsZero() {
+		t.Fatalf("%s prints no intent: %q", p.name, p.stdout.bytes())
 	}
 	return i
 }

@@ -13,30 +13,24 @@ var newsletter = action{"newsletters.send", `{"recipient":"ada@example.com","bod
 // say runs a command that records something for gates.
 func (w *world) say(t testing.TB, arguments ...string) {
 	t.Helper()
-	if p := w.writ(t, append(arguments, "--tenant", w.name, "--principal", "eve")...); p.status(t) != 0 {
-		t.Fatal(p.transcript())
-	}
+	w.writ(t, append(arguments, "--tenant", w.name, "--principal", "eve")...).succeeds(t)
 }
 
 func TestAToolRunsForThoseWhoConsentAndWhereItsDataMayGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.startWorkerWith(t, []string{"--recover-every", "500ms"})
+	w.startWorker(t)
 	refused := func(key string, code intent.Code, says string) {
 		t.Helper()
 		o := w.ask(t, newsletter, key, "--principal", "agent-7", "--on-behalf-of", "ada").outcome(t)
-		d := recordedDecision(t, o.receipt(t, intent.Refused, intent.NotApplied).Decision)
-		if o.status != 3 || d.Code != code || !strings.Contains(d.Reason, says) || !strings.Contains(o.Error.Message, "was refused and nothing was sent: "+says) {
-			t.Errorf("%s: status %d, %+v, %+v", key, o.status, d, o.Error)
+		if d := o.denied(t, code); !strings.Contains(d.Reason, says) || !strings.Contains(o.Error.Message, "was refused and nothing was sent: "+says) {
+			t.Errorf("%s: %+v, %+v", key, d, o.Error)
 		}
 	}
 	refused("unsaid", intent.CodeConsentRequired, "ada has not consented to marketing")
 	// The profile is the worker's: a caller that has it in its environment gains nothing.
-	own := start(t, "writ execute", program("writ"), append(w.environment(), "WRIT_DEVELOPMENT=true"),
-		"execute", newsletter.tool, "--payload", newsletter.payload, "--tenant", w.name, "-o", "json").outcome(t)
-	if d := recordedDecision(t, own.receipt(t, intent.Refused, intent.NotApplied).Decision); d.Code != intent.CodeConsentRequired {
-		t.Errorf("%+v", d)
-	}
+	start(t, "writ execute", program("writ"), append(w.environment(), "WRIT_DEVELOPMENT=true"),
+		"execute", newsletter.tool, "--payload", newsletter.payload, "--tenant", w.name, "-o", "json").outcome(t).denied(t, intent.CodeConsentRequired)
 	w.say(t, "consent", "grant", "marketing", "--person", "ada")
 	refused("no-rule", intent.CodeEgressDenied, "no rule lets contact go to sandbox")
 	w.say(t, "egress", "allow", "contact", "--provider", "sandbox")
@@ -44,16 +38,11 @@ func TestAToolRunsForThoseWhoConsentAndWhereItsDataMayGo(t *testing.T) {
 	w.provider.effects(t, 1)
 
 	// What waits for a hold when the consent is revoked is never sent.
-	if hold := w.writ(t, "hold", "set", "--tenant", w.name); hold.status(t) != 0 {
-		t.Fatal(hold.transcript())
-	}
+	w.writ(t, "hold", "set", "--tenant", w.name).succeeds(t)
 	id := w.ask(t, newsletter, "held", "--principal", "agent-7", "--on-behalf-of", "ada", "--detach").accepted(t).ID.String()
 	w.say(t, "consent", "revoke", "marketing", "--person", "ada")
-	if lift := w.writ(t, "hold", "lift", "--tenant", w.name); lift.status(t) != 0 {
-		t.Fatal(lift.transcript())
-	}
-	o := w.watched(t, id)
-	if d := recordedDecision(t, o.receipt(t, intent.Refused, intent.NotApplied).Decision); d.Code != intent.CodeConsentRequired || !strings.Contains(d.Reason, "revoked") {
+	w.writ(t, "hold", "lift", "--tenant", w.name).succeeds(t)
+	if d := w.watched(t, id).denied(t, intent.CodeConsentRequired); !strings.Contains(d.Reason, "revoked") {
 		t.Errorf("%+v", d)
 	}
 	w.provider.effects(t, 1)
@@ -63,8 +52,7 @@ func TestAWorkerInTheDevelopmentProfileSaysOfEachRunWhatItLetPass(t *testing.T) 
 	t.Parallel()
 	w := newWorld(t)
 	worker := w.startWorker(t, "WRIT_DEVELOPMENT=true")
-	o := w.ask(t, newsletter, "unsaid").outcome(t)
-	d := recordedDecision(t, o.completed(t).Decision)
+	d := recordedDecision(t, w.ask(t, newsletter, "unsaid").outcome(t).completed(t).Decision)
 	for _, want := range []string{"the development profile let pass", "consent to marketing", "egress of contact to sandbox"} {
 		if !strings.Contains(d.Reason, want) {
 			t.Errorf("%q does not say %q", d.Reason, want)
@@ -75,10 +63,7 @@ func TestAWorkerInTheDevelopmentProfileSaysOfEachRunWhatItLetPass(t *testing.T) 
 		t.Errorf("the worker's log:\n%s", said)
 	}
 	w.say(t, "egress", "deny", "contact", "--provider", "sandbox")
-	o = w.ask(t, newsletter, "denied").outcome(t)
-	if d := recordedDecision(t, o.receipt(t, intent.Refused, intent.NotApplied).Decision); d.Code != intent.CodeEgressDenied {
-		t.Errorf("%+v", d)
-	}
+	w.ask(t, newsletter, "denied").outcome(t).denied(t, intent.CodeEgressDenied)
 	w.provider.effects(t, 1)
 }
 

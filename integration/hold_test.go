@@ -78,10 +78,7 @@ func TestWhatIsHeldIsNotSentAndGoesOnByItselfOnceEach(t *testing.T) {
 	}
 
 	lifted := time.Now()
-	lift := w.writ(t, "hold", "lift", "--provider", sample.Provider)
-	if status := lift.status(t); status != 0 {
-		t.Fatal(lift.transcript())
-	}
+	w.writ(t, "hold", "lift", "--provider", sample.Provider).succeeds(t)
 	for _, caller := range callers {
 		caller.outcome(t).completed(t)
 	}

@@ -25,10 +25,7 @@ func TestEvidenceAgainstWhatAnOperatorResolvedIsAnAmendmentAndAnAlert(t *testing
 	w.startHosted(t)
 	doubtful := caller.outcome(t)
 	doubtful.inDoubt(t)
-	resolve := w.writ(t, "resolve", doubtful.Intent.ID.String(), "--not-applied", "--note", "support sees no message", "--principal", "ada")
-	if status := resolve.status(t); status != 0 {
-		t.Fatalf("resolve ends with status %d\n%s", status, resolve.transcript())
-	}
+	w.writ(t, "resolve", doubtful.Intent.ID.String(), "--not-applied", "--note", "support sees no message", "--principal", "ada").succeeds(t)
 	before := w.ask(t, patientNotify, requestKey).outcome(t)
 	before.receipt(t, intent.Failed, intent.NotApplied)
 	if before.status != 4 {

@@ -2,8 +2,6 @@ package integration
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,11 +19,22 @@ func refundOf(amount string) action {
 }
 
 // recordedDecision is the policy's decision as it stands on the intent or in its receipt.
-func recordedDecision(t *testing.T, raw json.RawMessage) policy.Decision {
+func recordedDecision(t testing.TB, raw json.RawMessage) policy.Decision {
 	t.Helper()
 	var d policy.Decision
 	if err := json.Unmarshal(raw, &d); err != nil {
 		t.Fatal(err)
+	}
+	return d
+}
+
+// denied fails unless the intent was refused with this code before anything was sent, and returns the
+// decision in its receipt.
+func (o outcome) denied(t testing.TB, code intent.Code) policy.Decision {
+	t.Helper()
+	d := recordedDecision(t, o.receipt(t, intent.Refused, intent.NotApplied).Decision)
+	if o.status != 3 || o.Error.Code != code || o.Error.Effect != intent.NotApplied || d.Allow || d.Code != code {
+		t.Errorf("status %d, %+v, decided %+v; want 3, %s", o.status, o.Error, d, code)
 	}
 	return d
 }
@@ -50,10 +59,9 @@ func TestAWorkerRunsWhatItsPoliciesPermitAndRecordsWhichDecided(t *testing.T) {
 		"stranger": {"1.00", "cook", nil, "no policy permits it"},
 		"too much": {"5000.01", "support", []string{"refund-limit"}, "refunds over 5000.00 go through the bank"},
 	} {
-		o := w.ask(t, refundOf(c.amount), key, "--principal", "ada", "--role", c.role).outcome(t)
-		d := recordedDecision(t, o.receipt(t, intent.Refused, intent.NotApplied).Decision)
-		if o.status != 3 || d.Allow || d.Code != intent.CodePolicyDenied || !reflect.DeepEqual(d.Policies, c.policies) || !strings.Contains(d.Reason, c.says) {
-			t.Errorf("%s: status %d, %+v", key, o.status, d)
+		d := w.ask(t, refundOf(c.amount), key, "--principal", "ada", "--role", c.role).outcome(t).denied(t, intent.CodePolicyDenied)
+		if !reflect.DeepEqual(d.Policies, c.policies) || !strings.Contains(d.Reason, c.says) {
+			t.Errorf("%s: %+v", key, d)
 		}
 	}
 	w.provider.effects(t, 1)
@@ -62,14 +70,11 @@ func TestAWorkerRunsWhatItsPoliciesPermitAndRecordsWhichDecided(t *testing.T) {
 func TestARefundOverTheAmountOfThePolicyWaitsForASecondPerson(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.startWorkerWith(t, []string{"--recover-every", "500ms", "--policies", refundPolicies})
+	w.startWorker(t, "WRIT_POLICIES="+refundPolicies)
 	w.refunds(t, "100.00", "small").completed(t)
 	w.provider.effects(t, 1)
 	asked := w.refunds(t, "100.01", requestKey)
-	if asked.status != 6 {
-		t.Fatalf("status %d; want 6: it waits for a person\n%s", asked.status, asked.stdout)
-	}
-	id := asked.Intent.ID.String()
+	id := asked.waits(t)
 	then := recordedDecision(t, asked.Intent.Decision)
 	if !then.Allow || !then.Confirm || !reflect.DeepEqual(then.Policies, []string{"large-refunds", "support-refunds"}) {
 		t.Errorf("decided %+v", then)
@@ -95,9 +100,7 @@ func TestARefundOverTheAmountOfThePolicyWaitsForASecondPerson(t *testing.T) {
 		t.Errorf("%d decisions are recorded, though none was permitted", recorded)
 	}
 	w.provider.effects(t, 1)
-	if other := w.writ(t, "confirm", id, "--principal", "grace", "--role", "finance"); other.status(t) != 0 {
-		t.Fatal(other.transcript())
-	}
+	w.decided(t, "confirm", id, "--principal", "grace", "--role", "finance")
 	r := w.watched(t, id).completed(t)
 	w.provider.effects(t, 2)
 	if d := recordedDecision(t, r.Decision); !reflect.DeepEqual(d, then) || len(d.PolicyDigest) != 64 {
@@ -112,25 +115,19 @@ func TestARefundOverTheAmountOfThePolicyWaitsForASecondPerson(t *testing.T) {
 func TestAConfirmedIntentRunsByThePoliciesOfTheWorkerThatWouldSendIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	before := w.startWorkerWith(t, []string{"--recover-every", "500ms", "--policies", refundPolicies})
+	before := w.startWorker(t, "WRIT_POLICIES="+refundPolicies)
 	ids := map[string]string{}
 	for _, amount := range []string{"100.01", "300.00", "200.00"} {
-		asked := w.refunds(t, amount, amount)
-		if asked.status != 6 {
-			t.Fatalf("status %d\n%s", asked.status, asked.stdout)
-		}
-		ids[amount] = asked.Intent.ID.String()
+		ids[amount] = w.refunds(t, amount, amount).waits(t)
 	}
 	before.stop(t)
 	for amount, who := range map[string][]string{"100.01": {"grace"}, "300.00": {"grace"}, "200.00": {"tim", "--role", "treasury"}} {
-		if p := w.writ(t, append([]string{"confirm", ids[amount], "--role", "finance", "--principal"}, who...)...); p.status(t) != 0 {
-			t.Fatal(p.transcript())
-		}
+		w.decided(t, append([]string{"confirm", ids[amount], "--role", "finance", "--principal"}, who...)...)
 	}
 	changed := repositoryFile(t, "examples/policies/refunds/refunds.cedar")
 	changed = strings.ReplaceAll(changed, `Role::"finance"`, `Role::"treasury"`)
 	changed = strings.ReplaceAll(changed, "5000.00", "250.00")
-	w.startWorkerWith(t, []string{"--recover-every", "500ms", "--policies", policyFolder(t, changed)})
+	w.startWorker(t, "WRIT_POLICIES="+policyFolder(t, changed))
 
 	w.watched(t, ids["200.00"]).completed(t)
 	for amount, c := range map[string]struct {
@@ -141,10 +138,9 @@ func TestAConfirmedIntentRunsByThePoliciesOfTheWorkerThatWouldSendIt(t *testing.
 		"100.01": {intent.CodeConfirmationInsufficient, "1 to confirm it, and 0 who may did (grace may not: no policy permits it)", []string{"large-refunds", "support-refunds"}},
 		"300.00": {intent.CodePolicyDenied, "refunds over 250.00 go through the bank", []string{"refund-limit"}},
 	} {
-		o := w.watched(t, ids[amount])
-		d := recordedDecision(t, o.receipt(t, intent.Refused, intent.NotApplied).Decision)
-		if o.status != 3 || d.Code != c.code || !strings.Contains(d.Reason, c.says) || !reflect.DeepEqual(d.Policies, c.policies) || len(d.PolicyDigest) != 64 {
-			t.Errorf("%s: status %d, %+v", amount, o.status, d)
+		d := w.watched(t, ids[amount]).denied(t, c.code)
+		if !strings.Contains(d.Reason, c.says) || !reflect.DeepEqual(d.Policies, c.policies) || len(d.PolicyDigest) != 64 {
+			t.Errorf("%s: %+v", amount, d)
 		}
 	}
 	w.provider.effects(t, 1)
@@ -153,13 +149,9 @@ func TestAConfirmedIntentRunsByThePoliciesOfTheWorkerThatWouldSendIt(t *testing.
 func TestAWorkerDoesNotStartWithPoliciesThatFitNoTool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	folder := t.TempDir()
-	text := "permit(principal, action, resource)\nwhen { resource == Tool::\"payments.refnud\" };\n"
-	if err := os.WriteFile(filepath.Join(folder, "wrong.cedar"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := w.writ(t, "worker", "--policies", folder)
-	if status := p.status(t); status != 2 || !strings.Contains(p.transcript(), "wrong.cedar:1") || !strings.Contains(p.transcript(), "invalid_policy") {
+	wrong := policyFolder(t, "permit(principal, action, resource)\nwhen { resource == Tool::\"payments.refnud\" };\n")
+	p := w.writ(t, "worker", "--policies", wrong)
+	if status := p.status(t); status != 2 || !strings.Contains(p.transcript(), "rules.cedar:1") || !strings.Contains(p.transcript(), "invalid_policy") {
 		t.Errorf("status %d\n%s", status, p.transcript())
 	}
 }
@@ -181,6 +173,6 @@ func TestWhatWaitedInTheQueueForAWorkerIsAskedAboutAgainBeforeItIsSent(t *testin
 	w.aheadBy(t, "1 minute")
 	w.startHosted(t, policy.environment(), window)
 	w.awaitState(t, requestKey, intent.Refused)
-	w.ask(t, capture, requestKey).outcome(t).refused(t, intent.CodePolicyDenied, 1)
+	w.ask(t, capture, requestKey).outcome(t).deniedIn(t, intent.CodePolicyDenied, 1)
 	w.provider.effects(t, 1)
 }

@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -123,6 +124,23 @@ func (p *process) status(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return status
+}
+
+// succeeds waits for the end and fails unless the exit status is 0.
+func (p *process) succeeds(t testing.TB) {
+	t.Helper()
+	if status := p.status(t); status != 0 {
+		t.Fatalf("%s ends with status %d\n%s", p.name, status, p.transcript())
+	}
+}
+
+// document waits for the end and reads what a command printed that succeeded.
+func (p *process) document(t testing.TB, into any) {
+	t.Helper()
+	p.succeeds(t)
+	if err := json.Unmarshal(p.stdout.bytes(), into); err != nil {
+		t.Fatalf("%s prints %q: %v", p.name, p.stdout.bytes(), err)
+	}
 }
 
 // readyLine returns the first line of standard output as soon as it is complete.

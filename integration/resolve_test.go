@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,14 +29,8 @@ func lost(t *testing.T, fault string) (w *world, id string) {
 // inbox returns what `writ doubt` lists.
 func (w *world) inbox(t testing.TB) []writ.Doubt {
 	t.Helper()
-	p := w.writ(t, "doubt", "--tenant", w.name)
-	if status := p.status(t); status != 0 {
-		t.Fatal(p.transcript())
-	}
 	var page writ.DoubtPage
-	if err := json.Unmarshal(p.stdout.bytes(), &page); err != nil {
-		t.Fatalf("%v: %s", err, p.stdout.bytes())
-	}
+	w.writ(t, "doubt", "--tenant", w.name).document(t, &page)
 	return page.Doubts
 }
 
@@ -124,13 +117,10 @@ func TestAProviderIsAskedForAnOperatorAndWhatItSaysDecides(t *testing.T) {
 	if list := w.inbox(t); len(list) != 1 || !list[0].CanInquire || list[0].LastLookup == nil || list[0].Reason != intent.ReasonLookupsSpent || list[0].Stake == nil {
 		t.Fatalf("the inbox holds %+v", list)
 	}
-	p := w.writ(t, "doubt", "--lookup", "--tenant", w.name, "--timeout", "1m")
-	if status := p.status(t); status != 0 {
-		t.Fatal(p.transcript())
-	}
 	var said struct{ Asked []writ.Inquired }
-	if err := json.Unmarshal(p.stdout.bytes(), &said); err != nil || len(said.Asked) != 1 || said.Asked[0].Lookup == nil || said.Asked[0].Lookup.Finding != intent.Found {
-		t.Fatalf("%v: %s", err, p.stdout.bytes())
+	w.writ(t, "doubt", "--lookup", "--tenant", w.name, "--timeout", "1m").document(t, &said)
+	if len(said.Asked) != 1 || said.Asked[0].Lookup == nil || said.Asked[0].Lookup.Finding != intent.Found {
+		t.Fatalf("%+v", said)
 	}
 	if r := w.watched(t, w.intentID().String()).completed(t); r.Reason != intent.ReasonFound || len(r.Lookups) != 2 {
 		t.Errorf("%+v", r)

@@ -96,9 +96,7 @@ func TestWhatAnOlderBackupDoesNotKnowOfHappensOnceOrIsInDoubtAndNeverTwice(t *te
 	}
 	again := w.submitAt(t, belated)
 	w.wantSameKeys(t, lost, again)
-	if p := w.writ(t, "enqueued", "retry", intent.IntentID(w.name, requestKey).String(), "--note", "it has a key"); p.status(t) != 0 {
-		t.Fatal(p.transcript())
-	}
+	w.writ(t, "enqueued", "retry", intent.IntentID(w.name, requestKey).String(), "--note", "it has a key").succeeds(t)
 	w.judgeRestored(t)
 	w.examine(t, nil)
 }

@@ -21,10 +21,7 @@ import (
 // scheduled creates an hourly schedule that is paused, so that it asks only when it is told to.
 func (w *world) scheduled(t testing.TB, a action, name string) {
 	t.Helper()
-	p := w.writ(t, "schedule", "create", name, a.tool, "--tenant", w.name, "--every", "1h", "--paused", "--payload", a.payload, "--note", "closing of the day")
-	if status := p.status(t); status != 0 {
-		t.Fatal(p.transcript())
-	}
+	w.writ(t, "schedule", "create", name, a.tool, "--tenant", w.name, "--every", "1h", "--paused", "--payload", a.payload, "--note", "closing of the day").succeeds(t)
 	t.Cleanup(func() { w.writ(t, "schedule", "delete", name, "--tenant", w.name).status(t) })
 }
 
@@ -36,11 +33,8 @@ func TestABackfillOfAScheduleRunsEachOfItsTimesOnceHoweverOftenItIsRepeated(t *t
 	from := time.Date(2025, 3, 1, 0, 30, 0, 0, time.UTC)
 	backfill := func(hours int) {
 		t.Helper()
-		p := w.writ(t, "schedule", "backfill", "closing", "--tenant", w.name,
-			"--from", from.Format(time.RFC3339), "--to", from.Add(time.Duration(hours)*time.Hour).Format(time.RFC3339))
-		if status := p.status(t); status != 0 {
-			t.Fatal(p.transcript())
-		}
+		w.writ(t, "schedule", "backfill", "closing", "--tenant", w.name,
+			"--from", from.Format(time.RFC3339), "--to", from.Add(time.Duration(hours)*time.Hour).Format(time.RFC3339)).succeeds(t)
 		for hour := range hours {
 			w.awaitState(t, fmt.Sprintf("schedule:closing:2025-03-01T%02d:00:00Z", hour+1), intent.Completed)
 		}
@@ -72,9 +66,7 @@ func TestATriggeredScheduleRunsNowAndShowsWhatItIs(t *testing.T) {
 	w := newWorld(t)
 	w.startWorker(t)
 	w.scheduled(t, capture, "closing")
-	if p := w.writ(t, "schedule", "trigger", "closing", "--tenant", w.name); p.status(t) != 0 {
-		t.Fatal(p.transcript())
-	}
+	w.writ(t, "schedule", "trigger", "closing", "--tenant", w.name).succeeds(t)
 	c := w.dial(t)
 	eventually(t, "it has run", func(ctx context.Context) error {
 		page, err := c.List(ctx, writ.ListFilter{Tenant: w.name})
@@ -126,9 +118,7 @@ func TestAScheduleIsSealedWherePayloadsAre(t *testing.T) {
 	if bytes.Contains(raw, []byte("pay_1")) {
 		t.Error("the payload stands in the schedule")
 	}
-	if p := w.writ(t, "schedule", "trigger", "closing", "--tenant", w.name); p.status(t) != 0 {
-		t.Fatal(p.transcript())
-	}
+	w.writ(t, "schedule", "trigger", "closing", "--tenant", w.name).succeeds(t)
 	w.provider.await(t, sandbox.StateAnswered, 1)
 	w.provider.effects(t, 1)
 }

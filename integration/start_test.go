@@ -3,7 +3,6 @@ package integration
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -180,11 +179,5 @@ func TestRecoveryStartsATerminatedWorkflowOnceAndListsItBefore(t *testing.T) {
 // recovery runs writ recover to its end and reads its document.
 func (w *world) recovery(t testing.TB, into any, arguments ...string) {
 	t.Helper()
-	p := start(t, "recover", program("writ"), w.environment(), append([]string{"recover", "-o", "json"}, arguments...)...)
-	if status := p.status(t); status != 0 {
-		t.Fatalf("writ recover ends with status %d", status)
-	}
-	if err := json.Unmarshal(p.stdout.bytes(), into); err != nil {
-		t.Fatal(err)
-	}
+	w.writ(t, append([]string{"recover"}, arguments...)...).document(t, into)
 }

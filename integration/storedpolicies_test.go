@@ -17,13 +17,7 @@ import (
 // put puts policies in force: a folder, or --digest with the digest of earlier ones.
 func (w *world) put(t testing.TB, arguments ...string) (change writ.PolicyChange) {
 	t.Helper()
-	p := w.writ(t, append([]string{"policy", "put", "--principal", "grace"}, arguments...)...)
-	if status := p.status(t); status != 0 {
-		t.Fatalf("status %d\n%s", status, p.transcript())
-	}
-	if err := json.Unmarshal(p.stdout.bytes(), &change); err != nil {
-		t.Fatal(err)
-	}
+	w.writ(t, append([]string{"policy", "put", "--principal", "grace"}, arguments...)...).document(t, &change)
 	return change
 }
 
@@ -47,31 +41,24 @@ func TestPoliciesThatArePutInForceRuleTheNextDecisionOfARunningWorker(t *testing
 	t.Parallel()
 	w := newWorld(t)
 	w.startWorkerWith(t, []string{"--recover-every", "500ms", "--stored-policies"})
-	none := w.refunds(t, "1.00", "before")
-	if d := recordedDecision(t, none.receipt(t, intent.Refused, intent.NotApplied).Decision); none.status != 3 || d.Code != intent.CodePolicyDenied || d.PolicyDigest != "" || !strings.Contains(d.Reason, "no policies are in force") {
-		t.Errorf("before there are policies: status %d, %+v", none.status, d)
+	if d := w.refunds(t, "1.00", "before").denied(t, intent.CodePolicyDenied); d.PolicyDigest != "" || !strings.Contains(d.Reason, "no policies are in force") {
+		t.Errorf("before there are policies: %+v", d)
 	}
 
 	refunds := w.put(t, refundPolicies, "--note", "the first ones")
 	if d := recordedDecision(t, w.refunds(t, "1.00", "first").completed(t).Decision); d.PolicyDigest != refunds.Digest || d.Policies[0] != "support-refunds" {
 		t.Errorf("by the first policies: %+v", d)
 	}
-	waiting := w.refunds(t, "100.01", "waiting")
-	if waiting.status != 6 {
-		t.Fatalf("status %d\n%s", waiting.status, waiting.stdout)
-	}
+	id := w.refunds(t, "100.01", "waiting").waits(t)
 
 	stopped := w.put(t, policyFolder(t, `@id("nobody") @reason("the bank is closed") forbid (principal, action, resource);`))
 	after := w.refunds(t, "1.00", "after")
-	if d := recordedDecision(t, after.receipt(t, intent.Refused, intent.NotApplied).Decision); after.status != 3 || d.PolicyDigest != stopped.Digest || !strings.Contains(d.Reason, "the bank is closed") {
-		t.Errorf("by the second policies: status %d, %+v", after.status, d)
+	if d := after.denied(t, intent.CodePolicyDenied); d.PolicyDigest != stopped.Digest || !strings.Contains(d.Reason, "the bank is closed") {
+		t.Errorf("by the second policies: %+v", d)
 	}
 	// What waited is asked about again before it is sent, by what is in force then.
-	id := waiting.Intent.ID.String()
-	if p := w.writ(t, "confirm", id, "--principal", "grace", "--role", "finance"); p.status(t) != 0 {
-		t.Fatal(p.transcript())
-	}
-	if d := recordedDecision(t, w.watched(t, id).receipt(t, intent.Refused, intent.NotApplied).Decision); d.Code != intent.CodePolicyDenied || d.PolicyDigest != stopped.Digest {
+	w.decided(t, "confirm", id, "--principal", "grace", "--role", "finance")
+	if d := w.watched(t, id).denied(t, intent.CodePolicyDenied); d.PolicyDigest != stopped.Digest {
 		t.Errorf("what was confirmed meanwhile: %+v", d)
 	}
 	w.provider.effects(t, 1)
@@ -83,28 +70,23 @@ func TestPoliciesThatArePutInForceRuleTheNextDecisionOfARunningWorker(t *testing
 	w.provider.effects(t, 2)
 
 	var shown writ.PolicySet
-	show := w.writ(t, "policy", "show", stopped.Digest)
-	if status := show.status(t); status != 0 || json.Unmarshal(show.stdout.bytes(), &shown) != nil || !strings.Contains(shown.Files["rules.cedar"], "the bank is closed") {
-		t.Errorf("status %d\n%s", status, show.transcript())
+	if w.writ(t, "policy", "show", stopped.Digest).document(t, &shown); !strings.Contains(shown.Files["rules.cedar"], "the bank is closed") {
+		t.Errorf("%+v", shown)
 	}
 	var e writ.IntentExplanation
-	explained := w.writ(t, "policy", "explain", "--intent", after.Intent.ID.String())
-	if status := explained.status(t); status != 0 || json.Unmarshal(explained.stdout.bytes(), &e) != nil || e.Differs == nil || !*e.Differs || e.Then.Policies[0] != "nobody" {
-		t.Errorf("status %d\n%s", status, explained.transcript())
+	if w.writ(t, "policy", "explain", "--intent", after.Intent.ID.String()).document(t, &e); e.Differs == nil || !*e.Differs || e.Then.Policies[0] != "nobody" {
+		t.Errorf("%+v", e)
 	}
 }
 
 func TestAWorkerKeepsTheTextOfThePoliciesThatItsDecisionsName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.startWorkerWith(t, []string{"--recover-every", "500ms", "--policies", refundPolicies})
+	w.startWorker(t, "WRIT_POLICIES="+refundPolicies)
 	refund := w.refunds(t, "1.00", requestKey)
 	d := recordedDecision(t, refund.completed(t).Decision)
-	p := w.writ(t, "policy", "show", d.PolicyDigest)
 	var set writ.PolicySet
-	if status := p.status(t); status != 0 || json.Unmarshal(p.stdout.bytes(), &set) != nil {
-		t.Fatal(p.transcript())
-	}
+	w.writ(t, "policy", "show", d.PolicyDigest).document(t, &set)
 	text, err := os.ReadFile(filepath.Join(refundPolicies, "refunds.cedar"))
 	if err != nil || set.Digest != d.PolicyDigest || set.Files["refunds.cedar"] != string(text) {
 		t.Errorf("%+v, %v", set, err)
@@ -140,10 +122,7 @@ func TestPoliciesThatDoNotFitAWorkersToolsRefuseWhatItIsAskedForAndTheDoctorSays
 		}
 	}
 	w.hostWith(t, writ.WorkerConfig{StoredPolicies: true}, list...)
-	refused := w.ask(t, action{"payments.refund", `{"payment_id":"pay_1"}`}, "unfit", "--principal", "ada", "--role", "support").outcome(t)
-	if d := recordedDecision(t, refused.receipt(t, intent.Refused, intent.NotApplied).Decision); refused.status != 3 || d.Code != intent.CodeGateError {
-		t.Errorf("status %d, %+v", refused.status, d)
-	}
+	w.ask(t, action{"payments.refund", `{"payment_id":"pay_1"}`}, "unfit", "--principal", "ada", "--role", "support").outcome(t).denied(t, intent.CodeGateError)
 	w.provider.effects(t, 1)
 	for _, c := range w.examine(t, map[string]doctor.Status{"policies": doctor.Fail}).Checks {
 		if c.Name == "policies" && (!strings.Contains(c.Found, "refunds.cedar:") || !strings.Contains(c.Found, "by grace")) {

@@ -37,10 +37,6 @@ func (d Decision) demand(a *Approval) Decision {
 	return d
 }
 
-// Suffices turns a decision on what was decided on before into a denial if it asks for more
-// people than have confirmed: a demand that came later is not met by what was asked for then.
-func (d Decision) Suffices(confirmed int) Decision { return d.suffices(tally{count: confirmed}) }
-
 // tally is how many of those who confirmed count, and of the others who they are and why they do
 // not, with the policies that say so.
 type tally struct {
@@ -49,6 +45,8 @@ type tally struct {
 	policies []string
 }
 
+// suffices turns a decision on what was decided on before into a denial if it asks for more
+// people than count: a demand that came later is not met by what was asked for then.
 func (d Decision) suffices(t tally) Decision {
 	if d.Quorum() <= t.count {
 		return d
@@ -69,13 +67,14 @@ type Confirmation struct {
 	At time.Time
 }
 
-// Suffice is [Decision.Suffices] of the confirmations that the host's policy permits as things
-// stand, if it is one of [Deciders]; f are the facts that d was decided on. Errors, and a policy
-// that gives no answer, are as with Decide.
+// Suffice returns d, the decision on an intent that people were asked to confirm before, or a denial
+// with code confirmation_insufficient if d asks for more of them than have confirmed. If the host's
+// policy is one of [Deciders], only the confirmations count that it permits as things stand; f are
+// the facts that d was decided on. Errors, and a policy that gives no answer, are as with Decide.
 func (e *Engine) Suffice(ctx context.Context, d Decision, f Facts, list []Confirmation) (Decision, error) {
 	rules, ok := e.policy.(Deciders)
 	if !ok || d.Quorum() == 0 {
-		return d.Suffices(len(list)), nil
+		return d.suffices(tally{count: len(list)}), nil
 	}
 	f.Risk = d.Risk
 	on := &evaluation{Engine: e, facts: f}

@@ -45,13 +45,13 @@ func TestADemandForMorePeopleThanHaveConfirmedIsADenial(t *testing.T) {
 		{Decision{Allow: true, Policy: "fake"}, 0, true},
 		{wants(1), 0, false}, {wants(1), 1, true}, {wants(2), 1, false}, {wants(2), 2, true}, {wants(1), 2, true},
 	} {
-		got := c.decision.Suffices(c.confirmed)
+		got := c.decision.suffices(tally{count: c.confirmed})
 		if got.Allow != c.allow || !c.allow && (got.Code != intent.CodeConfirmationInsufficient || got.Policy != "fake" || got.Reason == "") {
 			t.Errorf("%+v after %d: %+v", c.decision, c.confirmed, got)
 		}
 	}
 	denied := Decision{Policy: "fake", Code: intent.CodePolicyDenied}
-	if got := denied.Suffices(5); got.Code != intent.CodePolicyDenied {
+	if got := denied.suffices(tally{count: 5}); got.Code != intent.CodePolicyDenied {
 		t.Errorf("a denial became %+v", got)
 	}
 }

@@ -6,9 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"writ"
 	"writ/intent"
@@ -22,7 +19,7 @@ func describeWait(b *block, v writ.Intent) {
 	}
 	var d policy.Decision
 	if json.Unmarshal(v.Decision, &d) == nil { // a row that was changed by hand is shown without
-		b.add("why it waits", whyItWaits(d))
+		b.add("why it waits", reasonText(d))
 		b.add("risk", fmt.Sprint(d.Risk))
 	}
 	b.add("masked", maskedText(v))
@@ -32,18 +29,18 @@ func describeWait(b *block, v writ.Intent) {
 	b.add("to decide", fmt.Sprintf("writ confirm %s --commitment %s, or writ deny %[1]s", v.ID, intent.Short(v.Commitment)))
 }
 
-// whyRefused is the code of the rule that said no, and what whyItWaits says of it; "" for a row that
+// whyRefused is the code of the rule that said no, and what reasonText says of it; "" for a row that
 // was changed by hand.
 func whyRefused(decision json.RawMessage) string {
 	var d policy.Decision
 	if json.Unmarshal(decision, &d) != nil || d.Code == "" {
 		return ""
 	}
-	return string(d.Code) + ": " + whyItWaits(d)
+	return string(d.Code) + ": " + reasonText(d)
 }
 
-// whyItWaits is what the policy said, and which.
-func whyItWaits(d policy.Decision) string {
+// reasonText is what the policy said, and which.
+func reasonText(d policy.Decision) string {
 	by := d.Policy
 	if len(d.Policies) > 0 {
 		by += ": " + strings.Join(d.Policies, ", ")
@@ -91,24 +88,4 @@ func writeInbox(w io.Writer, list []writ.IntentSummary) {
 		})
 	}
 	writeTable(w, rows)
-}
-
-// unpainted returns JSON of the same value in which every character that does not print is an
-// escape: a payload must not repaint what somebody reads who decides about it.
-func unpainted(raw json.RawMessage) json.RawMessage {
-	var out []byte
-	for _, r := range string(raw) {
-		if unicode.IsPrint(r) {
-			out = utf8.AppendRune(out, r)
-			continue
-		}
-		units := []rune{r}
-		if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
-			units = []rune{high, low}
-		}
-		for _, unit := range units {
-			out = fmt.Appendf(out, `\u%04x`, unit)
-		}
-	}
-	return out
 }

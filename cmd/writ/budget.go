@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -105,16 +107,7 @@ func newBudgetListCommand(p *program) *cobra.Command {
   writ budget list -o json | jq '.[] | select(.left == "0")'`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := p.dial(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			list, err := client.Budgets(cmd.Context(), tenant, all)
-			if err != nil {
-				return err
-			}
-			return p.print(list, func(w io.Writer) { writeBudgets(w, list) })
+			return listSaid(cmd, p, (*writ.Client).Budgets, tenant, all, writeBudgets)
 		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only those of the tenant of this `name`")
@@ -130,31 +123,30 @@ func newBudgetHistoryCommand(p *program) *cobra.Command {
 		Example: `  writ budget history 5b0c9a53-6d0c-4f0e-8a51-0c1f4a9fd0a7`,
 		Args:    one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := p.dial(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			list, err := client.BudgetChanges(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return p.print(list, func(w io.Writer) {
-				var b block
-				for _, c := range list {
-					said := "removed"
-					if c.Allowed != "" {
-						said = "allowed " + c.Allowed
-					}
-					if c.Over == writ.OverWait && c.Allowed != "" {
-						said += ", over it waits"
-					}
-					b.add(said, decisionText(c.Principal, c.Note, c.ChangedAt))
-				}
-				b.write(w)
+			list, err := withClient(cmd.Context(), p, func(c *writ.Client, ctx context.Context) ([]writ.BudgetChange, error) {
+				return c.BudgetChanges(ctx, args[0])
 			})
+			if err != nil {
+				return err
+			}
+			return p.print(list, func(w io.Writer) { writeBudgetChanges(w, list) })
 		},
 	}
+}
+
+func writeBudgetChanges(w io.Writer, list []writ.BudgetChange) {
+	var b block
+	for _, c := range list {
+		said := "removed"
+		if c.Allowed != "" {
+			said = "allowed " + c.Allowed
+			if c.Over == writ.OverWait {
+				said += ", over it waits"
+			}
+		}
+		b.add(said, decisionText(c.Principal, c.Note, c.ChangedAt))
+	}
+	b.write(w)
 }
 
 func newBudgetRemoveCommand(p *program) *cobra.Command {
@@ -184,8 +176,8 @@ func writeBudgets(w io.Writer, list []writ.Budget) {
 		if b.WindowMS > 0 {
 			per = (time.Duration(b.WindowMS) * time.Millisecond).String()
 		}
-		rows = append(rows, []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, string(b.Over), b.Used, orDash(b.Left),
-			strconv.Itoa(b.Waiting), orDash(moment(b.EndsAt)), decisionText(b.Principal, b.Note, b.ChangedAt), b.ID})
+		rows = append(rows, []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, string(b.Over), b.Used, dash(b.Left),
+			strconv.Itoa(b.Waiting), dash(moment(b.EndsAt)), decisionText(b.Principal, b.Note, b.ChangedAt), b.ID})
 	}
 	writeTable(w, rows)
 }
@@ -211,23 +203,12 @@ func budgetWaitText(w writ.BudgetWait) string {
 	if asks == "" {
 		asks = "an amount that it cannot count"
 	}
-	text := fmt.Sprintf("%s of budget %s (%s), %s left, since %s", asks, w.Budget.ID, allowedText(w.Budget), orDash(w.Budget.Left), moment(w.Since))
+	text := fmt.Sprintf("%s of budget %s (%s), %s left, since %s", asks, w.Budget.ID, allowedText(w.Budget), dash(w.Budget.Left), moment(w.Since))
 	if w.Ahead > 0 {
 		text += ", behind " + counted(w.Ahead, "other", "others")
 	}
 	return text
 }
 
-func orAny(name string) string {
-	if name == "" {
-		return "any"
-	}
-	return name
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+// orAny stands in a table where nothing in particular is named.
+func orAny(name string) string { return cmp.Or(name, "any") }

@@ -7,50 +7,47 @@ import (
 	"writ"
 )
 
-// budget runs a subcommand of writ budget where Temporal is not there: budgets need only
-// PostgreSQL.
-func (r records) budget(t *testing.T, args ...string) ran {
-	t.Helper()
-	return command(t, append(append([]string{"budget"}, args...), "--database-url", r.url, "--temporal-address", noTemporal)...)
-}
-
 func TestABudgetIsSetListedRemovedAndItsHistoryKept(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
-	if r := store.budget(t, "list"); r.status != 0 || r.stdout != "no budgets\n" {
+	if r := store.writ(t, "budget", "list"); r.status != 0 || r.stdout != "no budgets\n" {
 		t.Errorf("status %d: %q", r.status, r.stdout)
 	}
-	set := []string{"set", "--tenant", "acme", "--tool", "payments.refund", "--currency", "EUR", "--per", "24h", "--principal", "eve", "-o", "json", "--money"}
+	set := []string{"budget", "set", "--tenant", "acme", "--tool", "payments.refund", "--currency", "EUR", "--per", "24h", "--principal", "eve", "-o", "json", "--money"}
 	var b writ.Budget
-	store.budget(t, append(set, "50")...)
-	r := store.budget(t, append(set, "100.00")...)
+	store.writ(t, append(set, "50")...)
+	r := store.writ(t, append(set, "100.00")...)
 	r.document(t, &b)
 	if r.status != 0 || b.Allowed != "100.00" || b.Left != "100.00" || b.Used != "0" || b.Principal != "eve" || b.WindowMS != 86400000 || b.EndsAt.Hour() != 0 {
 		t.Errorf("status %d, %+v, %s", r.status, b, r.stderr)
 	}
-	r = store.budget(t, "list", "--tenant", "acme")
+	r = store.writ(t, "budget", "list", "--tenant", "acme")
 	for _, want := range []string{"acme", "any", "payments.refund", "100.00 EUR", "24h0m0s", "by eve at ", b.ID} {
 		if r.status != 0 || !strings.Contains(r.stdout, want) {
 			t.Errorf("status %d; it does not say %q:\n%s", r.status, want, r.stdout)
 		}
 	}
-	if r := store.budget(t, "list", "--tenant", "globex"); r.stdout != "no budgets\n" {
+	if r := store.writ(t, "budget", "list", "--tenant", "globex"); r.stdout != "no budgets\n" {
 		t.Errorf("of another tenant: %s", r.stdout)
 	}
-	if r := store.budget(t, "remove", b.ID, "--note", "the audit is over"); r.status != 0 || !strings.Contains(r.stdout, "removed") {
+	var f failure
+	r = store.writ(t, "budget", "list", "--tenant", "", "-o", "json")
+	if r.document(t, &f); r.status != 2 || f.Error.Code != "usage" {
+		t.Errorf("of no tenant: status %d, %+v", r.status, f.Error)
+	}
+	if r := store.writ(t, "budget", "remove", b.ID, "--note", "the audit is over"); r.status != 0 || !strings.Contains(r.stdout, "removed") {
 		t.Errorf("status %d, %s", r.status, r.stdout)
 	}
-	if r := store.budget(t, "list", "--all"); !strings.Contains(r.stdout, "removed") {
+	if r := store.writ(t, "budget", "list", "--all"); !strings.Contains(r.stdout, "removed") {
 		t.Errorf("%s", r.stdout)
 	}
-	r = store.budget(t, "history", b.ID)
+	r = store.writ(t, "budget", "history", b.ID)
 	for _, want := range []string{"allowed 50", "allowed 100.00", "removed", "the audit is over"} {
 		if r.status != 0 || !strings.Contains(r.stdout, want) {
 			t.Errorf("status %d; it does not say %q:\n%s", r.status, want, r.stdout)
 		}
 	}
-	var f failure
-	r = store.budget(t, "remove", b.ID, "-o", "json")
+	r = store.writ(t, "budget", "remove", b.ID, "-o", "json")
 	if r.document(t, &f); r.status != 2 || f.Error.Code != "budget_not_found" {
 		t.Errorf("removed twice: status %d, %+v", r.status, f.Error)
 	}
@@ -75,7 +72,7 @@ func TestABudgetThatCannotBeMeantIsRefused(t *testing.T) {
 		{"history", "echo"},
 	} {
 		var f failure
-		r := store.budget(t, append(args, "-o", "json")...)
+		r := store.writ(t, append([]string{"budget", "-o", "json"}, args...)...)
 		if r.document(t, &f); r.status != 2 || f.Error.Code != "invalid_budget" {
 			t.Errorf("%q: status %d, %+v", args, r.status, f.Error)
 		}

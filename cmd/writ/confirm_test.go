@@ -24,12 +24,6 @@ func (r records) repeat(t *testing.T) (id, of intent.ID) {
 	return p.ID(), first.ID()
 }
 
-// decide runs confirm or deny where Temporal cannot be told of it.
-func (r records) decide(t *testing.T, args ...string) ran {
-	t.Helper()
-	return command(t, append(args, "--database-url", r.url, "--temporal-address", "127.0.0.1:1")...)
-}
-
 func TestAnIntentThatWaitsForAPersonExits6AndSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
@@ -68,17 +62,17 @@ func TestAConfirmationIsShownAndUsedOnce(t *testing.T) {
 	store := newOutbox(t)
 	id, _ := store.repeat(t)
 	var f failure
-	r := store.decide(t, "confirm", id.String(), "--principal", "ada", "-o", "json")
+	r := store.writ(t, "confirm", id.String(), "--principal", "ada", "-o", "json")
 	r.document(t, &f)
 	if r.status != 3 || f.Error.Code != "self_confirmation" {
 		t.Errorf("by who asked: status %d, %+v", r.status, f.Error)
 	}
-	r = store.decide(t, "confirm", id.String(), "--principal", "eve", "--note", "two deliveries")
+	r = store.writ(t, "confirm", id.String(), "--principal", "eve", "--note", "two deliveries")
 	if r.status != 0 || !strings.Contains(r.stdout, "confirmed") || !strings.Contains(r.stdout, "by eve at ") || !strings.Contains(r.stdout, ": two deliveries") ||
 		!strings.Contains(r.stdout, "recorded") {
 		t.Errorf("status %d, %s\n%s", r.status, r.stderr, r.stdout)
 	}
-	r = store.decide(t, "deny", id.String(), "--principal", "bob", "-o", "json")
+	r = store.writ(t, "deny", id.String(), "--principal", "bob", "-o", "json")
 	r.document(t, &f)
 	if r.status != 7 || f.Error.Code != "not_awaiting_confirmation" || !strings.Contains(f.Error.Message, "eve confirmed it") {
 		t.Errorf("a second decision: status %d, %+v", r.status, f.Error)
@@ -93,7 +87,7 @@ func TestADenialIsTheIntentAndEndsIt(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
 	id, of := store.repeat(t)
-	r := store.decide(t, "deny", id.String(), "--principal", "eve", "--note", "sent twice by mistake", "-o", "json")
+	r := store.writ(t, "deny", id.String(), "--principal", "eve", "--note", "sent twice by mistake", "-o", "json")
 	var v writ.Intent
 	r.document(t, &v)
 	if r.status != 0 || v.State != intent.Refused || len(v.Decisions) != 1 || v.Decisions[0].Kind != intent.Deny || v.SuspectedDuplicateOf != of {
@@ -135,23 +129,23 @@ func TestAnIntentThatTwoMustConfirmShowsHowManyHaveAndWhatTheyConfirm(t *testing
 		{"of something else", strings.Repeat("f", 64), "eve", "commitment_changed", 7},
 		{"by who asked", shown, "ada", "self_confirmation", 3},
 	} {
-		r := store.decide(t, "confirm", id, "--principal", c.principal, "--commitment", c.commitment, "-o", "json")
+		r := store.writ(t, "confirm", id, "--principal", c.principal, "--commitment", c.commitment, "-o", "json")
 		r.document(t, &f)
 		if r.status != c.status || f.Error.Code != c.code || f.Error.Effect != "not_applied" {
 			t.Errorf("%s: status %d, %+v", c.name, r.status, f.Error)
 		}
 	}
-	r := store.decide(t, "confirm", id, "--principal", "eve", "--commitment", shown)
+	r := store.writ(t, "confirm", id, "--principal", "eve", "--commitment", shown)
 	if r.status != 0 || !strings.Contains(r.stdout, "1 more") || !strings.Contains(r.stdout, "1 of 2 people") {
 		t.Errorf("the first: status %d, %s\n%s", r.status, r.stderr, r.stdout)
 	}
-	r = store.decide(t, "confirm", id, "--principal", "eve", "-o", "json")
+	r = store.writ(t, "confirm", id, "--principal", "eve", "-o", "json")
 	r.document(t, &f)
 	if r.status != 7 || f.Error.Code != "already_confirmed" || !strings.Contains(f.Error.Message, "1 of 2 have") {
 		t.Errorf("twice: status %d, %+v", r.status, f.Error)
 	}
 	var v writ.Intent
-	store.decide(t, "confirm", id, "--principal", "bob", "--commitment", row.Commitment.String(), "-o", "json").document(t, &v)
+	store.writ(t, "confirm", id, "--principal", "bob", "--commitment", row.Commitment.String(), "-o", "json").document(t, &v)
 	if v.State != intent.Recorded || v.Approvers != 2 || v.Confirmed != 2 || v.Commitment != row.Commitment {
 		t.Errorf("the second: %+v", v)
 	}
@@ -172,7 +166,7 @@ func TestADecisionThatCannotBeTakenExits2(t *testing.T) {
 		{[]string{"confirm", nobody, "--principal", "e v e"}, "invalid_name"},
 		{[]string{"deny", nobody, "--principal", ""}, "invalid_name"},
 	} {
-		r := store.decide(t, append(c.args, "-o", "json")...)
+		r := store.writ(t, append(c.args, "-o", "json")...)
 		var f failure
 		r.document(t, &f)
 		if r.status != 2 || f.Error.Code != c.code || f.Error.Effect == "applied" {

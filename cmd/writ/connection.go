@@ -59,3 +59,14 @@ func (p *program) dial(ctx context.Context) (*writ.Client, error) {
 	}
 	return writ.Dial(ctx, cfg)
 }
+
+// withClient returns what get reads, through a client that is closed then.
+func withClient[T any](ctx context.Context, p *program, get func(*writ.Client, context.Context) (T, error)) (T, error) {
+	client, err := p.dial(ctx)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer client.Close()
+	return get(client, ctx)
+}

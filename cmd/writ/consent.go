@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -11,7 +10,7 @@ import (
 )
 
 func newConsentCommand(p *program) *cobra.Command {
-	cmd := group("consent", "Record who consents to what", newConsentSetCommand(p, true), newConsentSetCommand(p, false), newConsentListCommand(p))
+	cmd := group("consent", "Record who consents to what", newConsentSetCommand(p, consentGrant), newConsentSetCommand(p, consentRevoke), newConsentListCommand(p))
 	cmd.Long = `Records to which purposes a person consents. A tool that declares a purpose runs only for persons
 who consent to it: all on whose behalf it is asked, and where there is none, who asks.`
 	cmd.Example = `  writ consent grant marketing --person ada --tenant acme --note "signed on 2 March"
@@ -19,81 +18,43 @@ who consent to it: all on whose behalf it is asked, and where there is none, who
 	return cmd
 }
 
-func newConsentSetCommand(p *program, granted bool) *cobra.Command {
-	on := writ.ConsentSubject{}
+type consentSaying = saying[writ.ConsentSubject, writ.Consent]
+
+var (
+	consentGrant = consentSaying{
+		use: "grant PURPOSE", short: "Record that a person consents",
+		long: `Records that a person consents to a purpose, until that is revoked. Who acts for the person may not
+grant it (delegated_consent). Who said so, when and why is kept.`,
+		example: `  writ consent grant marketing --person ada --tenant acme --note "signed on 2 March"`,
+		who:     "who says that the person consents", record: (*writ.Client).GrantConsent,
+	}
+	consentRevoke = consentSaying{
+		use: "revoke PURPOSE", short: "Record that a person does not consent, or no longer",
+		long: `Records that a person does not consent to a purpose, or no longer. What waits and was not sent
+is refused with a receipt when it would be. What is being sent is not interrupted; see writ hold
+set. Who said so, when and why is kept.`,
+		example: `  writ consent revoke marketing --person ada --tenant acme --note "by mail"`,
+		who:     "who says that the person does not consent", record: (*writ.Client).RevokeConsent,
+	}
+)
+
+func newConsentSetCommand(p *program, does consentSaying) *cobra.Command {
+	var on writ.ConsentSubject
 	var by decisionFlags
 	cmd := &cobra.Command{
-		Use:   "grant PURPOSE",
-		Short: "Record that a person consents",
-		Long: `Records that a person consents to a purpose, until that is revoked. Who acts for the person may not
-grant it (delegated_consent). Who said so, when and why is kept.`,
-		Example: `  writ consent grant marketing --person ada --tenant acme --note "signed on 2 March"`,
-		Args:    one("PURPOSE"),
-	}
-	record, who := (*writ.Client).GrantConsent, "who says that the person consents"
-	if !granted {
-		cmd.Use, cmd.Short = "revoke PURPOSE", "Record that a person does not consent, or no longer"
-		cmd.Long = `Records that a person does not consent to a purpose, or no longer. What waits and was not sent
-is refused with a receipt when it would be. What is being sent is not interrupted; see writ hold
-set. Who said so, when and why is kept.`
-		cmd.Example = `  writ consent revoke marketing --person ada --tenant acme --note "by mail"`
-		record, who = (*writ.Client).RevokeConsent, "who says that the person does not consent"
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		on.Purpose = args[0]
-		return said(cmd, p, by, record, on, writeConsents)
+		Use: does.use, Short: does.short, Long: does.long, Example: does.example,
+		Args: one("PURPOSE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			on.Purpose = args[0]
+			return said(cmd, p, by, does.record, on, writeConsents)
+		},
 	}
 	cmd.Flags().StringVar(&on.Person, "person", "", "`name` of the person whom it concerns; required")
 	cmd.Flags().StringVar(&on.Tenant, "tenant", writ.DefaultTenant, "`name` of the tenant")
-	by.register(cmd, who)
-	by.registerStanding(cmd, who)
+	by.register(cmd, does.who)
+	by.registerStanding(cmd, does.who)
 	return cmd
 }
-
-// said records what somebody says, or sets, and shows it.
-func said[On, Said any](cmd *cobra.Command, p *program, by decisionFlags,
-	record func(*writ.Client, context.Context, On, writ.Decider) (Said, error), on On, write func(io.Writer, []Said),
-) error {
-	decider, err := by.decider(cmd)
-	if err != nil {
-		return err
-	}
-	client, err := p.dial(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	s, err := record(client, cmd.Context(), on, decider)
-	if err != nil {
-		return err
-	}
-	return p.print(s, func(w io.Writer) { write(w, []Said{s}) })
-}
-
-// listSaid shows what was said.
-func listSaid[Of, Said any](cmd *cobra.Command, p *program,
-	list func(*writ.Client, context.Context, Of, bool) ([]Said, error), of Of, all bool, write func(io.Writer, []Said),
-) error {
-	if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
-		return err
-	}
-	client, err := p.dial(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	found, err := list(client, cmd.Context(), of, all)
-	if err != nil {
-		return err
-	}
-	if len(found) == mostSaid {
-		fmt.Fprintf(p.stderr, "writ: only the first %d are shown; narrow the list\n", mostSaid)
-	}
-	return p.print(found, func(w io.Writer) { write(w, found) })
-}
-
-// mostSaid is how many the client returns at most.
-const mostSaid = 1000
 
 func newConsentListCommand(p *program) *cobra.Command {
 	var of writ.ConsentSubject
@@ -131,8 +92,4 @@ func writeConsents(w io.Writer, list []writ.Consent) {
 		rows = append(rows, []string{c.Tenant, c.Person, c.Purpose, consent, statementText(c.Statement)})
 	}
 	writeTable(w, rows)
-}
-
-func statementText(s writ.Statement) string {
-	return decisionText(standing(s.Principal, s.Standing), s.Note, s.ChangedAt)
 }

@@ -34,7 +34,7 @@ func throughTheCommandLine(t *testing.T, r records, id intent.ID, verb string, b
 	if shown != "" {
 		args = append(args, "--commitment", string(shown))
 	}
-	got := r.decide(t, args...)
+	got := r.writ(t, args...)
 	var f failure
 	got.document(t, &f)
 	return told{intent.Code(f.Error.Code), f.Error.Message, got.status}

@@ -101,11 +101,10 @@ func TestEveryCheckOfTheDoctorIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var documented []string
-	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|[^|]*\\|[^|]*\\|$")
-	for _, section := range strings.Split(string(page), "\n## The checks of ")[1:] {
-		section, _, _ = strings.Cut(section, "\n## ")
-		for _, cells := range row.FindAllStringSubmatch(section, -1) {
-			documented = append(documented, cells[1])
+	for _, section := range strings.Split(string(page), "\n| Check | Looks at | If it is not ok |\n")[1:] {
+		table, _, _ := strings.Cut(section, "\n\n")
+		for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
+			documented = append(documented, row[1])
 		}
 	}
 	if !slices.Equal(documented, doctor.Names()) {

@@ -93,9 +93,7 @@ func (p *program) listDoubts(cmd *cobra.Command, filter writ.DoubtFilter) error 
 	if err := p.print(page, func(w io.Writer) { writeDoubts(w, page.Doubts, filter) }); err != nil {
 		return err
 	}
-	if p.output == outputText && page.Next != "" {
-		fmt.Fprintf(p.stderr, "writ: there are more; the next page: %s\n", nextPage(cmd, page.Next))
-	}
+	p.tellNextPage(cmd, page.Next)
 	return nil
 }
 

@@ -81,7 +81,7 @@ func TestAnAlertIsShownUntilItIsAcknowledged(t *testing.T) {
 			t.Errorf("%v:\n%s", args, r.stdout)
 		}
 	}
-	r := store.decide(t, "doubt", "acknowledge", id, "--principal", "eve", "--note", "paid back")
+	r := store.writ(t, "doubt", "acknowledge", id, "--principal", "eve", "--note", "paid back")
 	if r.status != 0 || !strings.Contains(r.stdout, "acknowledge") || !strings.Contains(r.stdout, ": paid back") {
 		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
@@ -89,7 +89,7 @@ func TestAnAlertIsShownUntilItIsAcknowledged(t *testing.T) {
 		t.Errorf("the inbox still holds\n%s", r.stdout)
 	}
 	var f failure
-	r = store.decide(t, "doubt", "acknowledge", id, "-o", "json")
+	r = store.writ(t, "doubt", "acknowledge", id, "-o", "json")
 	r.document(t, &f)
 	if r.status != 7 || f.Error.Code != "no_alert" {
 		t.Errorf("status %d, %+v", r.status, f.Error)
@@ -106,7 +106,7 @@ func TestAnEmptyInboxSaysOfWhatAndThatAToolIsUnknown(t *testing.T) {
 		"doubt --tool payments.capture":          "nothing is in doubt of tool payments.capture\n",
 		"doubt --tenant typo":                    "nothing is in doubt for tenant typo\n",
 	} {
-		r := store.decide(t, strings.Fields(line)...)
+		r := store.writ(t, strings.Fields(line)...)
 		if r.status != 0 || r.stdout != says {
 			t.Errorf("%s: status %d, %q", line, r.status, r.stdout)
 		}
@@ -120,14 +120,14 @@ func TestAnEmptyInboxSaysOfWhatAndThatAToolIsUnknown(t *testing.T) {
 func TestALookupIsAskedForAndItsAnswerNotAwaitedForEver(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
-	if r := store.decide(t, "doubt", "--lookup"); r.status != 0 || !strings.Contains(r.stdout, "nothing is in doubt that a provider can be asked about") {
+	if r := store.writ(t, "doubt", "--lookup"); r.status != 0 || !strings.Contains(r.stdout, "nothing is in doubt that a provider can be asked about") {
 		t.Errorf("status %d, %q", r.status, r.stdout)
 	}
 	store.doubtful(t, "order-1") // cannot be looked up
 	p := proposal("order-2", "ada")
 	p.Rules = tools.Spec{Name: p.Tool, SideEffectful: true, Reconcilable: true}.Rules()
 	store.ended(t, p, parked())
-	r := store.decide(t, "doubt", "--lookup", "--timeout", "700ms", "-o", "json")
+	r := store.writ(t, "doubt", "--lookup", "--timeout", "700ms", "-o", "json")
 	var d inquiredDocument
 	r.document(t, &d)
 	if r.status != 0 || len(d.Asked) != 1 || d.Asked[0].IntentID != p.ID() || d.Asked[0].Lookup != nil || d.Asked[0].State != intent.InDoubt {

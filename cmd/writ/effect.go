@@ -39,7 +39,7 @@ func completedEffect(v writ.Intent) string {
 		return "was there already when it was sent again; whether this intent had it, or another, is not known"
 	}
 	if d, ok := v.SaidApplied(); ok {
-		return "happened, as said " + decisionText(d.Principal, d.Note, d.DecidedAt)
+		return "happened, as said " + decidedText(d)
 	}
 	return "happened"
 }
@@ -71,7 +71,7 @@ func failedEffect(v writ.Intent) string {
 		return "did not happen: it was cancelled and nothing was sent"
 	}
 	if d, ok := v.SaidNotApplied(); ok {
-		return "did not happen, as said " + decisionText(d.Principal, d.Note, d.DecidedAt)
+		return "did not happen, as said " + decidedText(d)
 	}
 	if last := len(v.Attempts) - 1; last >= 0 && v.Attempts[last].Already {
 		return "did not happen by this intent: it was there already"

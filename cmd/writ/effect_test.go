@@ -30,7 +30,7 @@ func TestWhatAPersonSaidIsNotCalledProven(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
 	id := store.doubtful(t, "order-1").String()
-	store.decide(t, "resolve", id, "--not-applied", "--principal", "eve", "--note", "nope")
+	store.writ(t, "resolve", id, "--not-applied", "--principal", "eve", "--note", "nope")
 	r := command(t, "intent", "watch", id, "--database-url", store.url)
 	if r.status != 4 || !strings.Contains(r.stdout, "did not happen, as said by eve at ") || !strings.Contains(r.stderr, "writ reissue "+id) ||
 		strings.Contains(r.stdout+r.stderr, "provably") {
@@ -42,7 +42,7 @@ func TestAFailureThatHappenedAfterAllIsNoFailureToAnyReader(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
 	id := store.doubtful(t, "order-1")
-	store.decide(t, "resolve", id.String(), "--not-applied", "--note", "nope")
+	store.writ(t, "resolve", id.String(), "--not-applied", "--note", "nope")
 	store.late(t, id, intent.Applied)
 	watched := command(t, "intent", "watch", id.String(), "--database-url", store.url)
 	if watched.status != 5 || !strings.Contains(watched.stderr, "the effect happened") {
@@ -58,7 +58,7 @@ func TestAFailureThatHappenedAfterAllIsNoFailureToAnyReader(t *testing.T) {
 	if r := command(t, "intent", "list", "--database-url", store.url); !strings.Contains(r.stdout, "failed, applied_after_all") {
 		t.Errorf("the list is\n%s", r.stdout)
 	}
-	store.decide(t, "doubt", "acknowledge", id.String(), "--note", "paid back")
+	store.writ(t, "doubt", "acknowledge", id.String(), "--note", "paid back")
 	got = command(t, "intent", "get", id.String(), "--database-url", store.url)
 	if !strings.Contains(got.stdout, "applied_after_all, acknowledged") {
 		t.Errorf("after the acknowledgement:\n%s", got.stdout)
@@ -69,7 +69,7 @@ func TestACompletionThatDidNotHappenIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
 	id := store.doubtful(t, "order-1")
-	store.decide(t, "resolve", id.String(), "--applied", "--note", "seen", "--principal", "eve")
+	store.writ(t, "resolve", id.String(), "--applied", "--note", "seen", "--principal", "eve")
 	r := command(t, "intent", "watch", id.String(), "--database-url", store.url)
 	if r.status != 0 || !strings.Contains(r.stdout, "happened, as said by eve at ") {
 		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)

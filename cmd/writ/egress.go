@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -22,20 +21,16 @@ one for all tenants. Without any rule it may not go there.`
 	return cmd
 }
 
-// egressVerb is one of the commands that make rules.
-type egressVerb struct {
-	use, short, long, example, who string
-	record                         func(*writ.Client, context.Context, writ.EgressSubject, writ.Decider) (writ.EgressRule, error)
-}
+type egressSaying = saying[writ.EgressSubject, writ.EgressRule]
 
 var (
-	egressAllow = egressVerb{
+	egressAllow = egressSaying{
 		use: "allow CLASS", short: "Let data of a class go to a provider",
 		long:    "Lets data of a class go to a provider. Who said so, when and why is kept.",
 		example: `  writ egress allow contact --provider mailer --tenant acme --note "contract of 2 March"`,
 		who:     "who allows it", record: (*writ.Client).AllowEgress,
 	}
-	egressDeny = egressVerb{
+	egressDeny = egressSaying{
 		use: "deny CLASS", short: "Do not let data of a class go to a provider",
 		long: `Does not let data of a class go to a provider. What waits and was not sent is refused with a
 receipt when it would be. What is being sent is not interrupted; see writ hold set. Who said so,
@@ -43,7 +38,7 @@ when and why is kept.`,
 		example: `  writ egress deny health --provider mailer --all-tenants`,
 		who:     "who denies it", record: (*writ.Client).DenyEgress,
 	}
-	egressRemove = egressVerb{
+	egressRemove = egressSaying{
 		use: "remove CLASS", short: "Take a rule back",
 		long: `Takes a rule back, as if nothing had been said. Without its own rule a tenant has the one for all
 tenants, and without that the data may not go there. What was said is kept.`,
@@ -52,12 +47,12 @@ tenants, and without that the data may not go there. What was said is kept.`,
 	}
 )
 
-func newEgressSetCommand(p *program, verb egressVerb) *cobra.Command {
+func newEgressSetCommand(p *program, does egressSaying) *cobra.Command {
 	var on writ.EgressSubject
 	var by decisionFlags
 	var general bool
 	cmd := &cobra.Command{
-		Use: verb.use, Short: verb.short, Long: verb.long, Example: verb.example,
+		Use: does.use, Short: does.short, Long: does.long, Example: does.example,
 		Args: one("CLASS"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on.DataClass = args[0]
@@ -70,14 +65,14 @@ func newEgressSetCommand(p *program, verb egressVerb) *cobra.Command {
 				}
 				on.Tenant = ""
 			}
-			return said(cmd, p, by, verb.record, on, writeEgressRules)
+			return said(cmd, p, by, does.record, on, writeEgressRules)
 		},
 	}
 	cmd.Flags().StringVar(&on.Provider, "provider", "", "`name` of the provider; required")
 	cmd.Flags().StringVar(&on.Tenant, "tenant", writ.DefaultTenant, "the rule is for the tenant of this `name`")
 	cmd.Flags().BoolVar(&general, "all-tenants", false, "the rule is for every tenant that has none of its own")
-	by.register(cmd, verb.who)
-	by.registerStanding(cmd, verb.who)
+	by.register(cmd, does.who)
+	by.registerStanding(cmd, does.who)
 	return cmd
 }
 

@@ -58,21 +58,14 @@ dropped are left out. With --parked it lists only those that wait for a person, 
 }
 
 func (p *program) listEnqueued(cmd *cobra.Command, filter writ.ListFilter) error {
-	client, err := p.dial(cmd.Context())
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	page, err := client.Enqueued(cmd.Context(), filter)
+	page, err := withClient(cmd.Context(), p, func(c *writ.Client, ctx context.Context) (writ.EnqueuedPage, error) { return c.Enqueued(ctx, filter) })
 	if err != nil {
 		return err
 	}
 	if err := p.print(page, func(w io.Writer) { writeEnqueued(w, page.Requests) }); err != nil {
 		return err
 	}
-	if p.output == outputText && page.Next != "" {
-		fmt.Fprintf(p.stderr, "writ: there are more; the next page: %s\n", nextPage(cmd, page.Next))
-	}
+	p.tellNextPage(cmd, page.Next)
 	return nil
 }
 

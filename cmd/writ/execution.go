@@ -126,7 +126,7 @@ func describe(b *block, v writ.Intent) {
 		b.add("waits for", budgetWaitText(*w))
 	}
 	for _, d := range v.Decisions {
-		b.add(string(d.Kind), decisionText(standing(d.Principal, d.Standing), d.Note, d.DecidedAt))
+		b.add(string(d.Kind), decidedText(d))
 	}
 }
 
@@ -158,6 +158,11 @@ func toolText(v writ.Intent) string {
 	return fmt.Sprintf("%s (%s)", v.Tool, v.Class)
 }
 
+// decidedText says who took the decision, as what and why.
+func decidedText(d writ.Decision) string {
+	return decisionText(standing(d.Principal, d.Standing), d.Note, d.DecidedAt)
+}
+
 // decisionText says who decided and why.
 func decisionText(principal, note string, at time.Time) string {
 	text := fmt.Sprintf("by %s at %s", principal, moment(at))
@@ -186,14 +191,7 @@ func receiptLine(e writ.Execution) string {
 	if err != nil {
 		return "of a form that is not known here; writ receipt get " + e.Intent.ID.String()
 	}
-	return fmt.Sprintf("%s after %s at %s", r.State, attempts(len(r.Attempts)), moment(r.EndedAt))
-}
-
-func attempts(n int) string {
-	if n == 1 {
-		return "1 attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
+	return fmt.Sprintf("%s after %s at %s", r.State, counted(len(r.Attempts), "attempt", "attempts"), moment(r.EndedAt))
 }
 
 // moment prints a time to the millisecond, in UTC as it stands in receipts.

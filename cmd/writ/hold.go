@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -170,12 +168,7 @@ func newHoldListCommand(p *program) *cobra.Command {
 }
 
 func (p *program) listHolds(ctx context.Context, all bool) error {
-	client, err := p.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	list, err := client.Holds(ctx, all)
+	list, err := withClient(ctx, p, func(c *writ.Client, ctx context.Context) ([]writ.Hold, error) { return c.Holds(ctx, all) })
 	if err != nil {
 		return err
 	}
@@ -187,8 +180,7 @@ func writeHolds(w io.Writer, list []writ.Hold) {
 		fmt.Fprintln(w, "no holds")
 		return
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SET\tON\tBY\tNEXT PROBE\tLIFTED\tNOTE\tHOLD")
+	rows := [][]string{{"SET", "ON", "BY", "NEXT PROBE", "LIFTED", "NOTE", "HOLD"}}
 	for _, h := range list {
 		lifted := "-"
 		if !h.LiftedAt.IsZero() {
@@ -198,13 +190,9 @@ func writeHolds(w io.Writer, list []writ.Hold) {
 		if h.Automatic && h.LiftedAt.IsZero() {
 			probe = moment(h.ProbeAt)
 		}
-		cells := []string{moment(h.SetAt), string(h.Scope) + " " + h.Name, h.Principal, probe, lifted, h.Note, h.ID}
-		for i, cell := range cells {
-			cells[i] = printable(cell)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, []string{moment(h.SetAt), string(h.Scope) + " " + h.Name, h.Principal, probe, lifted, h.Note, h.ID})
 	}
-	_ = table.Flush() // into memory
+	writeTable(w, rows)
 }
 
 func newHoldLiftCommand(p *program) *cobra.Command {

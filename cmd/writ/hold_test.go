@@ -13,15 +13,9 @@ import (
 	"writ/tools"
 )
 
-// hold runs a subcommand of writ hold where Temporal is not there: holds need only PostgreSQL.
-func (r records) hold(t *testing.T, args ...string) ran {
-	t.Helper()
-	return command(t, append(append([]string{"hold"}, args...), "--database-url", r.url, "--temporal-address", "127.0.0.1:1")...)
-}
-
 func (r records) holds(t *testing.T, args ...string) (list []writ.Hold) {
 	t.Helper()
-	ran := r.hold(t, append([]string{"list", "-o", "json"}, args...)...)
+	ran := r.writ(t, append([]string{"hold", "list", "-o", "json"}, args...)...)
 	ran.document(t, &list)
 	if ran.status != 0 {
 		t.Errorf("status %d, %s", ran.status, ran.stderr)
@@ -44,7 +38,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := store.hold(t, "list"); r.status != 0 || r.stdout != "no holds\n" {
+	if r := store.writ(t, "hold", "list"); r.status != 0 || r.stdout != "no holds\n" {
 		t.Errorf("status %d: %q", r.status, r.stdout)
 	}
 	claim, err := store.Claim(t.Context(), outbox.ClaimRequest{ID: row.ID, Version: row.Version, DecidedAt: row.ReadAt, Token: uuid.New(), Worker: "worker-1", SpecDigest: row.SpecDigest})
@@ -52,7 +46,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 		t.Fatalf("%+v, %v", claim, err)
 	}
 
-	r := store.hold(t, "set", "--provider", "bank", "--principal", "eve", "--note", "they migrate")
+	r := store.writ(t, "hold", "set", "--provider", "bank", "--principal", "eve", "--note", "they migrate")
 	for _, want := range []string{"on provider bank", "by eve at ", ": they migrate", "attempt 1 of payments.capture for default", row.ID.String()} {
 		if r.status != 0 || !strings.Contains(r.stdout, want) {
 			t.Errorf("status %d, %s; it does not say %q:\n%s", r.status, r.stderr, want, r.stdout)
@@ -62,7 +56,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 		t.Errorf("warned of a provider that is known: %s", r.stderr)
 	}
 	var again heldNow
-	r = store.hold(t, "set", "--provider", "bank", "--principal", "ada", "-o", "json")
+	r = store.writ(t, "hold", "set", "--provider", "bank", "--principal", "ada", "-o", "json")
 	r.document(t, &again)
 	if !strings.Contains(r.stderr, "stood already, set by eve at ") || !strings.Contains(r.stderr, ": they migrate; it stands as it was") {
 		t.Errorf("ada is not told that eve's hold stands: %s", r.stderr)
@@ -90,7 +84,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 		t.Errorf("it does not say what it waits for:\n%s", r.stdout)
 	}
 
-	r = store.hold(t, "lift", "--provider", "bank", "--principal", "ada", "--role", "operator", "--on-behalf-of", "bob", "--note", "they are back")
+	r = store.writ(t, "hold", "lift", "--provider", "bank", "--principal", "ada", "--role", "operator", "--on-behalf-of", "bob", "--note", "they are back")
 	if r.status != 0 || !strings.Contains(r.stdout, "the hold on provider bank that eve set at ") {
 		t.Errorf("status %d, %s\n%s", r.status, r.stderr, r.stdout)
 	}
@@ -100,7 +94,7 @@ func TestAHoldIsSetShownAndLifted(t *testing.T) {
 	if all := store.holds(t, "--all"); len(all) != 1 || all[0].LiftedBy != "ada" || all[0].LiftNote != "they are back" {
 		t.Errorf("the history is %+v", all)
 	}
-	if r = store.hold(t, "list", "--all"); !strings.Contains(r.stdout, "by ada for bob as operator at ") || !strings.Contains(r.stdout, "they are back") {
+	if r = store.writ(t, "hold", "list", "--all"); !strings.Contains(r.stdout, "by ada for bob as operator at ") || !strings.Contains(r.stdout, "they are back") {
 		t.Errorf("the history is\n%s", r.stdout)
 	}
 }
@@ -109,7 +103,7 @@ func TestAHoldIsLiftedByItsID(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
 	for _, flag := range []string{"--tool", "--tenant"} {
-		if r := store.hold(t, "set", flag, "acme"); r.status != 0 {
+		if r := store.writ(t, "hold", "set", flag, "acme"); r.status != 0 {
 			t.Fatalf("status %d, %s", r.status, r.stderr)
 		}
 	}
@@ -118,7 +112,7 @@ func TestAHoldIsLiftedByItsID(t *testing.T) {
 		t.Fatalf("holds %+v", list)
 	}
 	var lifted []writ.Hold
-	r := store.hold(t, "lift", list[0].ID, "-o", "json")
+	r := store.writ(t, "hold", "lift", list[0].ID, "-o", "json")
 	r.document(t, &lifted)
 	if left := store.holds(t); len(lifted) != 1 || lifted[0].ID != list[0].ID || len(left) != 1 || left[0].ID != list[1].ID {
 		t.Errorf("lifted %+v, left %+v", lifted, left)
@@ -128,14 +122,14 @@ func TestAHoldIsLiftedByItsID(t *testing.T) {
 func TestAHoldOnAnUnknownNameStandsWithAWarning(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
-	r := store.hold(t, "set", "--tool", "payments.captrue")
+	r := store.writ(t, "hold", "set", "--tool", "payments.captrue")
 	if r.status != 0 || !strings.Contains(r.stderr, "no published tool is, or has, the tool payments.captrue") {
 		t.Errorf("status %d: %s", r.status, r.stderr)
 	}
 	if len(store.holds(t)) != 1 {
 		t.Error("it does not stand")
 	}
-	if r = store.hold(t, "set", "--tenant", "newcomer"); r.stderr != "" {
+	if r = store.writ(t, "hold", "set", "--tenant", "newcomer"); r.stderr != "" {
 		t.Errorf("tenants are not published: %s", r.stderr)
 	}
 }
@@ -160,7 +154,7 @@ func TestAHoldWithoutExactlyOneSubjectIsRefused(t *testing.T) {
 		{[]string{"lift", uuid.NewString(), uuid.NewString()}, "usage"},
 	} {
 		var f failure
-		r := store.hold(t, append(c.args, "-o", "json")...)
+		r := store.writ(t, append([]string{"hold", "-o", "json"}, c.args...)...)
 		r.document(t, &f)
 		if r.status != 2 || string(f.Error.Code) != c.code || f.Error.Effect == "applied" {
 			t.Errorf("%q: status %d, %+v", c.args, r.status, f.Error)

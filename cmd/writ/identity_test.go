@@ -74,13 +74,13 @@ func TestWhoActsForTheRequesterIsToldThatSomebodyElseHasToConfirm(t *testing.T) 
 	t.Parallel()
 	store := newOutbox(t)
 	id, _ := store.repeat(t)
-	r := store.decide(t, "confirm", id.String(), "--principal", "agent-7", "--on-behalf-of", "ada", "-o", "json")
+	r := store.writ(t, "confirm", id.String(), "--principal", "agent-7", "--on-behalf-of", "ada", "-o", "json")
 	var f failure
 	r.document(t, &f)
 	if r.status != 3 || f.Error.Code != "self_confirmation" || f.Error.Effect != "not_applied" || !strings.Contains(f.Error.Message, "agent-7 acts for ada") {
 		t.Errorf("status %d, %+v", r.status, f.Error)
 	}
-	r = store.decide(t, "confirm", id.String(), "--principal", "eve", "--role", "finance", "--on-behalf-of", "bob")
+	r = store.writ(t, "confirm", id.String(), "--principal", "eve", "--role", "finance", "--on-behalf-of", "bob")
 	if r.status != 0 || !strings.Contains(r.stdout, "eve for bob as finance") {
 		t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
 	}

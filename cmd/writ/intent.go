@@ -44,17 +44,12 @@ func (p *program) getIntent(ctx context.Context, text string) error {
 // fetch reads what get returns for the intent whose id the user typed. A text that is no
 // id is refused before anything is connected.
 func fetch[T any](ctx context.Context, p *program, text string, get func(*writ.Client, context.Context, intent.ID) (T, error)) (T, error) {
-	var none T
 	id, err := intent.ParseID(text)
 	if err != nil {
+		var none T
 		return none, err
 	}
-	client, err := p.dial(ctx)
-	if err != nil {
-		return none, err
-	}
-	defer client.Close()
-	return get(client, ctx, id)
+	return withClient(ctx, p, func(c *writ.Client, ctx context.Context) (T, error) { return get(c, ctx, id) })
 }
 
 func writeIntent(w io.Writer, v writ.Intent) {

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -88,7 +87,7 @@ func (f *listFlags) check(cmd *cobra.Command) error {
 }
 
 func (p *program) listIntents(cmd *cobra.Command, f listFlags) error {
-	page, err := p.readPage(cmd.Context(), f.filter)
+	page, err := withClient(cmd.Context(), p, func(c *writ.Client, ctx context.Context) (writ.IntentPage, error) { return c.List(ctx, f.filter) })
 	if err != nil {
 		return err
 	}
@@ -99,19 +98,15 @@ func (p *program) listIntents(cmd *cobra.Command, f listFlags) error {
 	if err := p.print(page, func(w io.Writer) { write(w, page.Intents) }); err != nil {
 		return err
 	}
-	if p.output == outputText && page.Next != "" {
-		fmt.Fprintf(p.stderr, "writ: there are more; the next page: %s\n", nextPage(cmd, page.Next))
-	}
+	p.tellNextPage(cmd, page.Next)
 	return nil
 }
 
-func (p *program) readPage(ctx context.Context, filter writ.ListFilter) (writ.IntentPage, error) {
-	client, err := p.dial(ctx)
-	if err != nil {
-		return writ.IntentPage{}, err
+// tellNextPage shows how to go on, if there are more.
+func (p *program) tellNextPage(cmd *cobra.Command, cursor string) {
+	if p.output == outputText && cursor != "" {
+		fmt.Fprintf(p.stderr, "writ: there are more; the next page: %s\n", nextPage(cmd, cursor))
 	}
-	defer client.Close()
-	return client.List(ctx, filter)
 }
 
 // nextPage is the command of the page behind the cursor: this one's, without flags that say
@@ -148,19 +143,14 @@ func writeIntents(w io.Writer, list []writ.IntentSummary) {
 		fmt.Fprintln(w, "no such intent")
 		return
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "CREATED\tSTATE\tTOOL\tTENANT\tPRINCIPAL\tREQUEST KEY\tATTEMPTS\tNEXT\tREPEATS\tINTENT")
+	rows := [][]string{{"CREATED", "STATE", "TOOL", "TENANT", "PRINCIPAL", "REQUEST KEY", "ATTEMPTS", "NEXT", "REPEATS", "INTENT"}}
 	for _, v := range list {
-		cells := []string{
+		rows = append(rows, []string{
 			moment(v.CreatedAt), stateOf(v), v.Tool, v.Tenant, v.Principal, string(v.RequestKey), fmt.Sprint(v.Attempts),
 			upcoming(v), repeated(v), v.ID.String(),
-		}
-		for i, cell := range cells {
-			cells[i] = printable(cell)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		})
 	}
-	_ = table.Flush() // into memory
+	writeTable(w, rows)
 }
 
 // stateOf is the state, and what evidence says against it.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -36,6 +37,12 @@ func newOutbox(t *testing.T) records {
 	}
 	t.Cleanup(pool.Close)
 	return records{outbox.New(pool), pool, url}
+}
+
+// writ runs a command where Temporal is not there.
+func (r records) writ(t *testing.T, args ...string) ran {
+	t.Helper()
+	return command(t, append(slices.Clip(args), "--database-url", r.url, "--temporal-address", noTemporal)...)
 }
 
 // publish records a tool as a worker does.

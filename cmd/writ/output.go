@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"writ/intent"
@@ -60,6 +62,17 @@ func writeTable(w io.Writer, rows [][]string) {
 	_ = table.Flush() // into memory
 }
 
+// dash stands in a table where there is nothing.
+func dash(text string) string { return cmp.Or(text, "-") }
+
+// counted is a number of things.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // block is text in two columns, names and values.
 type block struct {
 	rows [][2]string
@@ -97,4 +110,24 @@ func printable(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// unpainted returns JSON of the same value in which every character that does not print is an
+// escape: a payload must not repaint what somebody reads who decides about it.
+func unpainted(raw json.RawMessage) json.RawMessage {
+	var out []byte
+	for _, r := range string(raw) {
+		if unicode.IsPrint(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		units := []rune{r}
+		if high, low := utf16.EncodeRune(r); high != unicode.ReplacementChar {
+			units = []rune{high, low}
+		}
+		for _, unit := range units {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+	}
+	return out
 }

@@ -131,3 +131,16 @@ func TestAKeyIsQuotedForTheShell(t *testing.T) {
 		}
 	}
 }
+
+func TestACharacterThatDoesNotPrintIsAnEscapeOfTheSameValue(t *testing.T) {
+	t.Parallel()
+	const raw = "{\"a\":\"\u202eü\U000e0041\u2028😀\"}"
+	shown := unpainted(json.RawMessage(raw))
+	var want, got any
+	if json.Unmarshal([]byte(raw), &want) != nil || json.Unmarshal(shown, &got) != nil || got.(map[string]any)["a"] != want.(map[string]any)["a"] {
+		t.Errorf("%s", shown)
+	}
+	if string(shown) != `{"a":"\u202eü\udb40\udc41\u2028😀"}` {
+		t.Errorf("%s", shown)
+	}
+}

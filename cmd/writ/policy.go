@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"writ"
-	"writ/intent"
 	"writ/policy/cedar"
 )
 
@@ -80,35 +80,18 @@ Exit statuses: 0 in force, 1 infrastructure, 2 usage, or policies that do not fi
 }
 
 func (p *program) putPolicies(cmd *cobra.Command, args []string, digest string, by decisionFlags) error {
-	decider, err := by.decider(cmd)
-	if err != nil {
-		return err
-	}
-	var files map[string]string
-	if len(args) == 1 {
-		set, err := policyFiles(args[0])
+	if len(args) == 0 {
+		stored, err := p.policies(cmd.Context(), digest)
 		if err != nil {
 			return err
 		}
-		files = set.Files()
+		return said(cmd, p, by, (*writ.Client).PutPolicies, stored.Files, writePolicyChanges)
 	}
-	client, err := p.dial(cmd.Context())
+	set, err := policyFiles(args[0])
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	if files == nil {
-		stored, err := client.Policies(cmd.Context(), digest)
-		if err != nil {
-			return err
-		}
-		files = stored.Files
-	}
-	change, err := client.PutPolicies(cmd.Context(), files, decider)
-	if err != nil {
-		return err
-	}
-	return p.print(change, func(w io.Writer) { writePolicyChanges(w, []writ.PolicyChange{change}) })
+	return said(cmd, p, by, (*writ.Client).PutPolicies, set.Files(), writePolicyChanges)
 }
 
 func newPolicyListCommand(p *program) *cobra.Command {
@@ -120,12 +103,7 @@ func newPolicyListCommand(p *program) *cobra.Command {
   writ policy list -o json | jq -r '.[] | select(.in_force).digest'`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := p.dial(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			list, err := client.PolicyChanges(cmd.Context())
+			list, err := withClient(cmd.Context(), p, (*writ.Client).PolicyChanges)
 			if err != nil {
 				return err
 			}
@@ -145,7 +123,7 @@ func writePolicyChanges(w io.Writer, list []writ.PolicyChange) {
 		if c.InForce {
 			standing = "in force"
 		}
-		rows = append(rows, []string{fmt.Sprint(c.Number), standing, c.Digest, decisionText(c.Principal, c.Note, c.ChangedAt)})
+		rows = append(rows, []string{fmt.Sprint(c.Number), standing, c.Digest, statementText(c.Statement)})
 	}
 	writeTable(w, rows)
 }
@@ -167,12 +145,7 @@ With -o json it is {"digest":…,"files":{"refunds.cedar":"…"}}.`,
 			return cobra.MaximumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := p.dial(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			set, err := client.Policies(cmd.Context(), strings.Join(args, ""))
+			set, err := p.policies(cmd.Context(), strings.Join(args, "")) // of none: those in force
 			if err != nil {
 				return err
 			}
@@ -186,19 +159,14 @@ With -o json it is {"digest":…,"files":{"refunds.cedar":"…"}}.`,
 	}
 }
 
+// policies reads the set with the digest, or the one in force if that is empty.
+func (p *program) policies(ctx context.Context, digest string) (writ.PolicySet, error) {
+	return withClient(ctx, p, func(c *writ.Client, ctx context.Context) (writ.PolicySet, error) { return c.Policies(ctx, digest) })
+}
+
 // writeLines writes text of unknown origin line by line, each after the indent.
 func writeLines(w io.Writer, indent, text string) {
 	for line := range strings.Lines(strings.ReplaceAll(text, "\t", "    ")) {
 		fmt.Fprintln(w, indent+printable(strings.TrimRight(line, "\r\n")))
 	}
-}
-
-// policyTool returns the tool of the name among those that --tools lists, or that are published.
-func policyTool(list []writ.Tool, name string) (writ.Tool, error) {
-	for _, t := range list {
-		if t.Name == name {
-			return t, nil
-		}
-	}
-	return writ.Tool{}, intent.Errorf(intent.CodeUnknownTool, "there is no tool named %q; `writ tools list` shows those that workers have published", name)
 }

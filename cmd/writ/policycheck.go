@@ -27,12 +27,7 @@ func (f *toolsFlag) register(cmd *cobra.Command) {
 // read returns the tools.
 func (f toolsFlag) read(ctx context.Context, p *program) ([]writ.Tool, error) {
 	if f.file == "" {
-		client, err := p.dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer client.Close()
-		return client.Tools(ctx)
+		return withClient(ctx, p, (*writ.Client).Tools)
 	}
 	text, err := os.ReadFile(f.file)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"writ"
 	"writ/intent"
@@ -45,25 +46,23 @@ whether --principal may decide so about what --requester asked for. Only policie
 who asked may not confirm holds without them.
 
 With --intent it explains the decision on an intent by the policies that it names, and says whether
-those in force, or those of --policies, would decide otherwise now.
+those in force, or those of --policies, would decide otherwise now. With --intent and --action it
+says whether --principal may decide so about that intent now, by the policies that it was decided
+on, or those of --policies.
 
 Of payloads it shows what policies read, and nothing that the tool's input schema calls writeOnly.`,
 		Example: `  writ policy explain payments.refund --payload @refund.json --principal ada --role support
   writ policy explain payments.refund --payload @refund.json --policies examples/policies/refunds
   writ policy explain payments.refund --action tool.confirm --principal grace --role finance \
     --requester ada --requester-role support --payload @refund.json
-  writ policy explain --intent 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204`,
+  writ policy explain --intent 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204
+  writ policy explain --intent 0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204 --action tool.confirm \
+    --principal grace --role finance`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("intent") {
 				return one("TOOL")(cmd, args)
 			}
-			for _, flag := range []string{"payload", "tenant", "principal", "role", "on-behalf-of", "service", "risk", "now", "tools",
-				"action", "requester", "requester-role", "requester-on-behalf-of"} {
-				if cmd.Flags().Changed(flag) || len(args) > 0 {
-					return fmt.Errorf("--intent says which request is meant; beside it there is only --policies")
-				}
-			}
-			return nil
+			return f.checkBesideIntent(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
@@ -72,22 +71,16 @@ Of payloads it shows what policies read, and nothing that the tool's input schem
 			if err := f.resolve(cmd); err != nil {
 				return err
 			}
-			var files map[string]string
-			if f.policies != "" {
-				set, err := policyFiles(f.policies)
-				if err != nil {
-					return err
-				}
-				files = set.Files()
-			}
-			if f.intent != "" {
-				return p.explainIntent(cmd.Context(), f.intent, files)
-			}
-			return p.explainQuestion(cmd.Context(), args[0], f, files)
+			return p.explain(cmd.Context(), strings.Join(args, ""), f)
 		},
 	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *explainFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.intent, "intent", "", "explain the decision on the intent with this `id`")
+	flags.StringVar(&f.intent, "intent", "", "explain the decision on the intent with this `id`; with --action who may decide about it")
 	flags.StringVar(&f.policies, "policies", "", "`folder` of Cedar policies (default: those in force in PostgreSQL)")
 	flags.StringVar(&f.payload, "payload", "{}", "`JSON` object, @FILE, or - for standard input")
 	flags.StringVar(&f.tenant, "tenant", writ.DefaultTenant, "`tenant` whose action it would be")
@@ -101,7 +94,44 @@ Of payloads it shows what policies read, and nothing that the tool's input schem
 	flags.Float64Var(&f.risk, "risk", 0, "what is at risk, a `number` from 0 to 1, where that is more than the tool states")
 	flags.StringVar(&f.now, "now", "", "the `time` that policies see, in RFC 3339 (default: this machine's)")
 	f.from.register(cmd)
-	return cmd
+}
+
+// decides reports whether the flags ask about a decision, and not about a request.
+func (f *explainFlags) decides() bool { return policy.Action(f.action) != policy.ActionExecute }
+
+// checkBesideIntent refuses what says again which request is meant.
+func (f *explainFlags) checkBesideIntent(cmd *cobra.Command, args []string) error {
+	beside := []string{"intent", "policies"}
+	if f.decides() {
+		beside = append(beside, "action", "principal", "role", "on-behalf-of")
+	}
+	other := len(args) > 0
+	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		other = other || flag.Changed && !slices.Contains(beside, flag.Name)
+	})
+	if other {
+		return fmt.Errorf("--intent says which request is meant; beside it there is only --policies, and with an --action by which people decide --principal, --role and --on-behalf-of")
+	}
+	return nil
+}
+
+// explain answers what the flags ask, about a request for the tool or about an intent.
+func (p *program) explain(ctx context.Context, tool string, f explainFlags) error {
+	var files map[string]string
+	if f.policies != "" {
+		set, err := policyFiles(f.policies)
+		if err != nil {
+			return err
+		}
+		files = set.Files()
+	}
+	switch {
+	case f.intent == "":
+		return p.explainQuestion(ctx, tool, f, files)
+	case f.decides():
+		return p.explainDecision(ctx, f, files)
+	}
+	return p.explainIntent(ctx, f.intent, files)
 }
 
 // question is what the flags ask, without its payload.
@@ -143,9 +173,11 @@ func (p *program) explainQuestion(ctx context.Context, name string, f explainFla
 		return err
 	}
 	if files == nil {
-		if files, err = p.filesInForce(ctx); err != nil {
+		inForce, err := p.policies(ctx, "")
+		if err != nil {
 			return err
 		}
+		files = inForce.Files
 	}
 	e, err := writ.ExplainPolicies(ctx, files, tool, act)
 	if err != nil {
@@ -154,27 +186,21 @@ func (p *program) explainQuestion(ctx context.Context, name string, f explainFla
 	return p.print(e, func(w io.Writer) { writeExplanation(w, e) })
 }
 
-func (p *program) filesInForce(ctx context.Context) (map[string]string, error) {
-	client, err := p.dial(ctx)
+func (p *program) explainDecision(ctx context.Context, f explainFlags, files map[string]string) error {
+	e, err := fetch(ctx, p, f.intent, func(c *writ.Client, ctx context.Context, id intent.ID) (cedar.Explanation, error) {
+		by := writ.Decider{Principal: f.principal, Roles: f.roles, OnBehalfOf: f.onBehalfOf}
+		return c.ExplainDecision(ctx, id, policy.Action(f.action), by, files)
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer client.Close()
-	set, err := client.Policies(ctx, "")
-	return set.Files, err
+	return p.print(e, func(w io.Writer) { writeExplanation(w, e) })
 }
 
 func (p *program) explainIntent(ctx context.Context, text string, files map[string]string) error {
-	id, err := intent.ParseID(text)
-	if err != nil {
-		return err
-	}
-	client, err := p.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	e, err := client.ExplainIntent(ctx, id, files)
+	e, err := fetch(ctx, p, text, func(c *writ.Client, ctx context.Context, id intent.ID) (writ.IntentExplanation, error) {
+		return c.ExplainIntent(ctx, id, files)
+	})
 	if err != nil {
 		return err
 	}
@@ -195,8 +221,11 @@ func writeIntentExplanation(w io.Writer, e writ.IntentExplanation) {
 		b.add("not known", missing)
 	}
 	if e.Differs != nil {
-		b.add("now", map[bool]string{true: "it would be decided otherwise: ", false: "it would be decided alike: "}[*e.Differs]+
-			verdictText(e.Now.Allow, e.Now.Approvers)+", "+explainedReason(*e.Now))
+		now := "it would be decided alike: "
+		if *e.Differs {
+			now = "it would be decided otherwise: "
+		}
+		b.add("now", now+verdictText(e.Now.Allow, e.Now.Approvers)+", "+explainedReason(*e.Now))
 	}
 	b.write(w)
 	if e.Then != nil {

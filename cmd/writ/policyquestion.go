@@ -1,11 +1,13 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"writ"
+	"writ/intent"
 	"writ/policy"
 )
 
@@ -49,10 +51,11 @@ func (q policyQuestion) check() string {
 // act returns the tool of the list with what policies are asked. The error says that nobody could
 // ask or decide so.
 func (q policyQuestion) act(list []writ.Tool) (writ.Tool, policy.Act, error) {
-	tool, err := policyTool(list, q.Tool)
-	if err != nil {
-		return tool, policy.Act{}, err
+	at := slices.IndexFunc(list, func(t writ.Tool) bool { return t.Name == q.Tool })
+	if at < 0 {
+		return writ.Tool{}, policy.Act{}, intent.Errorf(intent.CodeUnknownTool, "there is no tool named %q; `writ tools list` shows those that workers have published", q.Tool)
 	}
+	tool := list[at]
 	asks := q.policyIdentity
 	if q.Requester != nil {
 		asks = *q.Requester

@@ -247,11 +247,3 @@ func listText(list []string) string {
 	}
 	return strings.Join(list, ", ")
 }
-
-// counted is a number of things.
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

@@ -198,10 +198,17 @@ func TestADecisionIsExplainedWithoutBeingMade(t *testing.T) {
 		"the requester is missing":  append(of, "--action", "tool.confirm"),
 		"who asks is the principal": asks,
 		"say one of":                append(asks, "--action", "tool.confrim"),
-		"beside it there is only":   {"policy", "explain", "--intent", "0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204", "--action", "tool.deny"},
 	} {
 		if r := command(t, args...); r.status != 2 || !strings.Contains(r.stderr, says) {
 			t.Errorf("%q: status %d, %s", args, r.status, r.stderr)
+		}
+	}
+	for _, beside := range [][]string{
+		{"payments.refund"}, {"--principal", "ada"}, {"--action", "tool.execute"}, {"--action", "tool.deny", "--requester", "ada"}, {"--tools", exampleTools},
+	} {
+		r := command(t, append([]string{"policy", "explain", "--intent", "0f8d6a1c-2b1e-8c55-9d0a-3f6a7be1c204", "--database-url", nowhere}, beside...)...)
+		if r.status != 2 || !strings.Contains(r.stderr, "beside it there is only --policies") {
+			t.Errorf("%q: status %d, %s", beside, r.status, r.stderr)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestAReceiptIsShownWithWhatWasAddedToIt(t *testing.T) {
 	t.Parallel()
 	store := newOutbox(t)
 	id := store.contradicted(t, "order-1").String()
-	if r := store.decide(t, "doubt", "acknowledge", id, "--note", "paid back"); r.status != 0 {
+	if r := store.writ(t, "doubt", "acknowledge", id, "--note", "paid back"); r.status != 0 {
 		t.Fatal(r.stderr) // an alert that is dealt with is still in the journal
 	}
 	r := command(t, "receipt", "get", id, "-o", "json", "--database-url", store.url)
@@ -92,7 +92,7 @@ func TestTheReceiptOfAnEarlierGenerationSaysThatTheIntentHasGoneOn(t *testing.T)
 	if r := command(t, "receipt", "get", id, "--database-url", store.url); r.stderr != "" || strings.Contains(r.stdout, "issued again") {
 		t.Errorf("before:\n%s%s", r.stdout, r.stderr)
 	}
-	if r := store.decide(t, "reissue", id); r.status != 0 {
+	if r := store.writ(t, "reissue", id); r.status != 0 {
 		t.Fatal(r.stderr)
 	}
 	r := command(t, "receipt", "get", id, "--database-url", store.url)

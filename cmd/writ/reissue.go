@@ -45,7 +45,7 @@ func reissuedText(v writ.Intent) string {
 	by := ""
 	for _, d := range v.Decisions {
 		if d.Kind == intent.Reissue {
-			by = " " + decisionText(d.Principal, d.Note, d.DecidedAt)
+			by = " " + decidedText(d)
 		}
 	}
 	return "nothing new was begun: it was issued again before" + by

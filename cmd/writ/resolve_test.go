@@ -25,7 +25,7 @@ func TestAResolutionIsShownAndEndsTheIntent(t *testing.T) {
 	store := newOutbox(t)
 	store.publish(t, tools.Spec{Name: "payments.capture", SideEffectful: true, Idempotent: true})
 	id := store.doubtful(t, "order-1").String()
-	r := store.decide(t, "resolve", id, "--applied", "--result", `{"id":"cap_<1>"}`, "--principal", "eve", "--note", "on the statement")
+	r := store.writ(t, "resolve", id, "--applied", "--result", `{"id":"cap_<1>"}`, "--principal", "eve", "--note", "on the statement")
 	for _, want := range []string{"resolved as applied", "completed", "resolve_applied  by eve at ", ": on the statement"} {
 		if r.status != 0 || !strings.Contains(r.stdout, want) {
 			t.Errorf("status %d, %q is not in\n%s%s", r.status, want, r.stdout, r.stderr)
@@ -37,7 +37,7 @@ func TestAResolutionIsShownAndEndsTheIntent(t *testing.T) {
 		t.Errorf("the answer is %s", done.Answer.JSON)
 	}
 	var f failure
-	r = store.decide(t, "resolve", id, "--not-applied", "--note", "no", "--principal", "bob", "-o", "json")
+	r = store.writ(t, "resolve", id, "--not-applied", "--note", "no", "--principal", "bob", "-o", "json")
 	r.document(t, &f)
 	if r.status != 7 || f.Error.Code != "not_in_doubt" || !strings.Contains(f.Error.Message, "eve resolved it as applied") {
 		t.Errorf("a second resolution: status %d, %+v", r.status, f.Error)
@@ -84,7 +84,7 @@ func TestARetryThatCouldRepeatTheEffectExits3(t *testing.T) {
 	p := proposal("order-1", "ada")
 	p.Rules = tools.Spec{Name: p.Tool, SideEffectful: true}.Rules()
 	store.ended(t, p, parked())
-	r := store.decide(t, "resolve", p.ID().String(), "--retry", "--note", "try", "-o", "json")
+	r := store.writ(t, "resolve", p.ID().String(), "--retry", "--note", "try", "-o", "json")
 	var f failure
 	r.document(t, &f)
 	if r.status != 3 || f.Error.Code != "retry_refused" || f.Error.Effect != "unknown" {
@@ -112,7 +112,7 @@ func TestAFileOfResolutionsIsAnsweredLineByLine(t *testing.T) {
 	file := resolutions(t, store.doubtful(t, "order-1"), store.doubtful(t, "order-2"))
 	for _, outcome := range []writ.LineOutcome{writ.LineResolved, writ.LineUnchanged} {
 		var d resolvedDocument
-		r := store.decide(t, "resolve", "--from", file, "--principal", "eve", "-o", "json")
+		r := store.writ(t, "resolve", "--from", file, "--principal", "eve", "-o", "json")
 		r.document(t, &d)
 		if r.status != 0 || d.Counts[outcome] != 2 || len(d.Lines) != 2 || d.Lines[1].State != intent.Failed {
 			t.Errorf("status %d, %+v", r.status, d)
@@ -133,7 +133,7 @@ func TestALineAboutNoIntentLeavesTheWholeFileUndone(t *testing.T) {
 	store := newOutbox(t)
 	first := store.doubtful(t, "order-1")
 	var d resolvedDocument
-	r := store.decide(t, "resolve", "--from", resolutions(t, first, intent.IntentID("default", "nobody")), "-o", "json")
+	r := store.writ(t, "resolve", "--from", resolutions(t, first, intent.IntentID("default", "nobody")), "-o", "json")
 	r.document(t, &d)
 	if r.status != 2 || d.Counts["not_tried"] != 1 || d.Counts["failed"] != 1 || d.Lines[1].Error == nil || d.Lines[1].Error.Code != "intent_not_found" {
 		t.Errorf("status %d, %+v", r.status, d)
@@ -196,16 +196,16 @@ func TestAFailedIntentIsIssuedAgainAndCancelled(t *testing.T) {
 	p := proposal("order-1", "ada")
 	store.ended(t, p, answered(intent.NotApplied))
 	id := p.ID().String()
-	r := store.decide(t, "reissue", id, "--principal", "eve", "--note", "funded")
+	r := store.writ(t, "reissue", id, "--principal", "eve", "--note", "funded")
 	if r.status != 0 || !strings.Contains(r.stdout, "issued again") || !strings.Contains(r.stdout, "recorded") || !strings.Contains(r.stdout, ": funded") {
 		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	var begun writ.Intent
-	store.decide(t, "reissue", id, "--principal", "eve", "--note", "funded", "-o", "json").document(t, &begun)
+	store.writ(t, "reissue", id, "--principal", "eve", "--note", "funded", "-o", "json").document(t, &begun)
 	if begun.Generation != 2 {
 		t.Errorf("said twice, it was issued again twice: %+v", begun)
 	}
-	r = store.decide(t, "intent", "cancel", id, "--principal", "eve")
+	r = store.writ(t, "intent", "cancel", id, "--principal", "eve")
 	if r.status != 0 || !strings.Contains(r.stdout, "cancelled") {
 		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
@@ -214,14 +214,14 @@ func TestAFailedIntentIsIssuedAgainAndCancelled(t *testing.T) {
 		t.Errorf("watch: status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	var f failure
-	r = store.decide(t, "reissue", id, "-o", "json")
+	r = store.writ(t, "reissue", id, "-o", "json")
 	r.document(t, &f)
 	if r.status != 7 || f.Error.Code != "not_reissuable" {
 		t.Errorf("reissue: status %d, %+v", r.status, f.Error)
 	}
 	p = proposal("order-2", "ada")
 	store.ended(t, p, answered(intent.Applied))
-	r = store.decide(t, "intent", "cancel", p.ID().String(), "-o", "json")
+	r = store.writ(t, "intent", "cancel", p.ID().String(), "-o", "json")
 	r.document(t, &f)
 	if r.status != 7 || f.Error.Code != "already_ended" {
 		t.Errorf("cancel: status %d, %+v", r.status, f.Error)

@@ -123,12 +123,7 @@ func newScheduleListCommand(p *program) *cobra.Command {
 }
 
 func (p *program) listSchedules(ctx context.Context) error {
-	client, err := p.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	list, err := client.Schedules(ctx)
+	list, err := withClient(ctx, p, (*writ.Client).Schedules)
 	if err != nil {
 		return err
 	}

@@ -44,12 +44,7 @@ answer.`,
 }
 
 func (p *program) listTools(ctx context.Context) error {
-	client, err := p.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	list, err := client.Tools(ctx)
+	list, err := withClient(ctx, p, (*writ.Client).Tools)
 	if err != nil {
 		return err
 	}
@@ -68,20 +63,8 @@ func writeTools(w io.Writer, list []writ.Tool) {
 	writeTable(w, rows)
 }
 
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
 func (p *program) showTool(ctx context.Context, name string) error {
-	client, err := p.dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	t, err := client.Tool(ctx, name)
+	t, err := withClient(ctx, p, func(c *writ.Client, ctx context.Context) (writ.Tool, error) { return c.Tool(ctx, name) })
 	if err != nil {
 		return err
 	}

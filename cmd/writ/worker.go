@@ -156,7 +156,7 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	if err != nil {
 		return err
 	}
-	rules, err := policies(f.policies)
+	rules, err := hostPolicy(f.policies)
 	if err != nil {
 		return err
 	}
@@ -172,8 +172,8 @@ func (p *program) work(ctx context.Context, f workerFlags) error {
 	return p.host(ctx, worker, readiness{Ready: true, Identity: worker.Identity(), PID: os.Getpid(), TaskQueue: worker.TaskQueue(), Tools: names(list), Development: f.development})
 }
 
-// policies reads the host's policies; nil if no folder is named.
-func policies(folder string) (policy.Policy, error) {
+// hostPolicy reads the policies of a folder; nil if none is named.
+func hostPolicy(folder string) (policy.Policy, error) {
 	if folder == "" {
 		return nil, nil
 	}

@@ -107,23 +107,20 @@ func TestADemandForPeoplePermitsNothingByItself(t *testing.T) {
 // Cedar skips a policy that fails; skipping a forbid would allow.
 func TestAPolicyThatFailsIsNoAnswerThoughOthersPermit(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ policy, payload, says string }{
-		"a forbid":          {`@id("x") forbid(principal, action, resource == Tool::"payments.refund") when { context.payload.count + 1 > 5 };`, `{"count":9223372036854775807}`, "policy x failed: integer overflow"},
-		"a demand":          {`@id("x") @confirm forbid(principal, action, resource == Tool::"payments.refund") when { context.payload.count * 2 > 5 };`, `{"count":9223372036854775807}`, "policy x failed: integer overflow"},
-		"another permit":    {`@id("x") permit(principal, action, resource == Tool::"payments.refund") when { context.payload.count + 1 > 5 };`, `{"count":9223372036854775807}`, "policy x failed"},
-		"an amount as text": {`@id("x") forbid(principal, action, resource == Tool::"payments.refund") when { context.payload.amount.greaterThan(decimal("1.0")) };`, `{"amount":"4711 secret"}`, "policy x failed: type error"},
-		"more digits":       {`@id("x") forbid(principal, action, resource == Tool::"payments.refund") when { context.payload has rate && context.payload.rate.lessThan(decimal("1.0")) };`, `{"rate":0.12345}`, "policy x failed: type error"},
-		"a larger integer":  {`@id("x") forbid(principal, action, resource == Tool::"payments.refund") when { context.payload.count > 5 };`, `{"count":9223372036854775808}`, "policy x failed: type error"},
-		"null":              {`@id("x") forbid(principal, action, resource) when { context.payload has other && context.payload.other == "a" };`, `{"other":null}`, "/other is null"},
+	const most = `{"count":9223372036854775807}`
+	for name, tc := range map[string]struct{ effect, condition, tool, payload, says string }{
+		"a forbid":          {"forbid", `context.payload has count && context.payload.count + 1 > 5`, "payments.refund", most, "policy x failed: integer overflow"},
+		"a demand":          {"@confirm forbid", `context.payload has count && context.payload.count * 2 > 5`, "payments.refund", most, "policy x failed: integer overflow"},
+		"another permit":    {"permit", `context.payload has count && context.payload.count + 1 > 5`, "payments.refund", most, "policy x failed: integer overflow"},
+		"an amount as text": {"forbid", `context.payload.amount.greaterThan(decimal("1.0"))`, "payments.refund", `{"amount":"4711 secret"}`, "policy x failed: type error"},
+		"more digits":       {"forbid", `context.payload has rate && context.payload.rate.lessThan(decimal("1.0"))`, "payments.refund", `{"rate":0.12345}`, "policy x failed: type error"},
+		"a larger integer":  {"forbid", `context.payload has count && context.payload.count > 5`, "payments.refund", `{"count":9223372036854775808}`, "policy x failed: type error"},
+		"null":              {"forbid", `context.payload has other && context.payload.other == "a"`, "echo", `{"other":null}`, "/other is null"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text := strings.ReplaceAll(tc.policy, "context.payload.count ", "context.payload has count && context.payload.count ")
-			tool := "payments.refund"
-			if name == "null" {
-				tool = "echo"
-			}
-			v, err := bind(t, "permit(principal, action, resource);\n"+text).Evaluate(context.Background(), asked(tool, tc.payload))
+			text := `permit(principal, action, resource); @id("x") ` + tc.effect + `(principal, action, resource == Tool::"` + tc.tool + `") when { ` + tc.condition + ` };`
+			v, err := bind(t, text).Evaluate(context.Background(), asked(tc.tool, tc.payload))
 			if err == nil || v.Allow || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "4711") {
 				t.Errorf("%+v, %v", v, err)
 			}
@@ -143,7 +140,7 @@ func TestPayloadsReachPoliciesAsTheyAre(t *testing.T) {
 		`context.payload has count && context.payload.count == 9007199254740993`:        `{"count":9007199254740993}`,
 		`context.payload has urgent && !context.payload.urgent`:                         `{"urgent":false}`,
 		`context.payload has tags && context.payload.tags.containsAll(["a","b"])`:       `{"tags":["b","a","b"]}`,
-		`context.payload has customer && context.payload.customer.id like "c-*"`:        `{"customer":{"id":"c-1","more":null}}`,
+		`context.payload has customer && context.payload.customer.id like "c-*"`:        `{"customer":{"id":"c-1"}}`,
 		`!(context.payload has currency)`:                                               `{"currency":null}`,
 		`context.payload has either && context.payload.either == 5`:                     `{"either":5}`,
 		`context.payload["payment_id"] == "\u{0}ä"`:                                     `{"payment_id":"\u0000ä"}`,
@@ -154,9 +151,6 @@ func TestPayloadsReachPoliciesAsTheyAre(t *testing.T) {
 	} {
 		t.Run(condition, func(t *testing.T) {
 			t.Parallel()
-			if strings.Contains(condition, "customer") {
-				payload = strings.Replace(payload, `,"more":null`, "", 1)
-			}
 			text := `permit(principal, action, resource == Tool::"payments.refund") when { ` + condition + ` };`
 			if v, err := bind(t, text).Evaluate(context.Background(), asked("payments.refund", payload)); err != nil || !v.Allow {
 				t.Errorf("%s: %+v, %v", payload, v, err)

@@ -12,19 +12,20 @@ import (
 	"writ/policy"
 )
 
-// Governs reports whether the policies rule who may do that: some policy's head names the action.
+// governs reports whether the policies rule who may do that: some policy's head names the action.
 // Then it is refused to whom no policy permits it; else it is open to everybody.
-func (s *Set) Governs(action policy.Action) bool { return s.governed[action] }
+func (s *Set) governs(action policy.Action) bool { return s.governed[action] }
 
-// GovernsDeciders reports whether the policies govern any of policy.DecidingActions.
+// GovernsDeciders reports whether some policy's head names any of policy.DecidingActions: otherwise
+// all of them are open to everybody.
 func (s *Set) GovernsDeciders() bool {
-	return slices.ContainsFunc(policy.DecidingActions(), s.Governs)
+	return slices.ContainsFunc(policy.DecidingActions(), s.governs)
 }
 
 // MayDecide permits an action that the policies do not govern, and else what a policy permits that
 // names the action in its head, and none forbids. Errors are as those of Evaluate.
 func (s *Set) MayDecide(_ context.Context, a policy.Act) (policy.Verdict, error) {
-	if !s.Governs(a.Action) {
+	if !s.governs(a.Action) {
 		return policy.Verdict{Allow: true, Reason: "no policy names " + string(a.Action), Digest: s.digest.String()}, nil
 	}
 	q, err := s.questionOf(a)

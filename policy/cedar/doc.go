@@ -8,9 +8,6 @@
 // It also rules who may decide about intents, by the actions other than tool.execute that the heads
 // of its policies name; see [Set.MayDecide].
 //
-// It also rules who may decide about intents, by the actions other than tool.execute that the heads
-// of its policies name; see [Set.MayDecide].
-//
 // A policy whose evaluation fails decides nothing in Cedar, and a forbid that decides nothing
 // would allow. So a failure in any policy is an error here, which the engine records as a denial.
 // For the same reason a value that Cedar cannot represent is an error, and never left out.

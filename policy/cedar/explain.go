@@ -60,7 +60,7 @@ type Considered struct {
 
 // Explain answers as Answer does, and evaluates each policy about the tool by itself.
 func (s *Set) Explain(ctx context.Context, a policy.Act) Explanation {
-	e := Explanation{PolicyDigest: s.digest.String()}
+	e := Explanation{PolicyDigest: s.digest.String(), Considered: []Considered{}}
 	verdict, err := s.Answer(ctx, a)
 	if err != nil {
 		e.Error = err.Error()
@@ -96,7 +96,7 @@ func (s *Set) Answer(ctx context.Context, a policy.Act) (policy.Verdict, error) 
 
 // concerns reports whether the rule is asked about the action.
 func (s *Set) concerns(r rule, action policy.Action) bool {
-	return action == policy.ActionExecute || s.Governs(action) && r.decides()
+	return action == policy.ActionExecute || s.governs(action) && r.decides()
 }
 
 // ask asks one policy; failed says how it failed.

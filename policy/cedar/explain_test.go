@@ -96,14 +96,14 @@ func TestAnExplanationShowsWhatPoliciesWereGivenButNothingThatIsWriteOnly(t *tes
 		}
 	}
 
-	for name, schema := range map[string]string{
-		"a member":    `{"type":"object","properties":{"card":{"type":"object","properties":{"cvc":{"type":"string","writeOnly":true}}}}}`,
-		"an array":    `{"type":"object","properties":{"card":{"type":"array","items":{"type":"string","writeOnly":true}}}}`,
-		"all of it":   `{"type":"object","properties":{"card":{"type":["string","object"],"writeOnly":true}}}`,
-		"a reference": `{"type":"object","properties":{"card":{"$ref":"#/$defs/card"}},"$defs":{"card":{"type":"string","writeOnly":true}}}`,
-		"beside":      `{"type":"object","properties":{"card":{"type":"object"}},"allOf":[{"properties":{"card":{"writeOnly":true}}}]}`,
-		"of any name": `{"type":"object","additionalProperties":{"type":"string","writeOnly":true}}`,
-		"several":     `{"type":"object","properties":{"card":{"anyOf":[{"type":"string","writeOnly":true},{"type":"null"}]}}}`,
+	for name, c := range map[string]struct{ schema, card string }{
+		"a member":    {`{"type":"object","properties":{"card":{"type":"object","properties":{"cvc":{"type":"string","writeOnly":true}}}}}`, `{"cvc":"4711"}`},
+		"an array":    {`{"type":"object","properties":{"card":{"type":"array","items":{"type":"string","writeOnly":true}}}}`, `["4711"]`},
+		"all of it":   {`{"type":"object","properties":{"card":{"type":["string","object"],"writeOnly":true}}}`, `"4711"`},
+		"a reference": {`{"type":"object","properties":{"card":{"$ref":"#/$defs/card"}},"$defs":{"card":{"type":"string","writeOnly":true}}}`, `"4711"`},
+		"beside":      {`{"type":"object","properties":{"card":{"type":"object"}},"allOf":[{"properties":{"card":{"writeOnly":true}}}]}`, `{"cvc":"4711"}`},
+		"of any name": {`{"type":"object","additionalProperties":{"type":"string","writeOnly":true}}`, `"4711"`},
+		"several":     {`{"type":"object","properties":{"card":{"anyOf":[{"type":"string","writeOnly":true},{"type":"null"}]}}}`, `"4711"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,15 +111,11 @@ func TestAnExplanationShowsWhatPoliciesWereGivenButNothingThatIsWriteOnly(t *tes
 			if err != nil {
 				t.Fatal(err)
 			}
-			bound, err := set.ForTools([]policy.Hosted{{Name: "pay", Class: intent.Keyed, InputSchema: json.RawMessage(schema)}})
+			bound, err := set.ForTools([]policy.Hosted{{Name: "pay", Class: intent.Keyed, InputSchema: json.RawMessage(c.schema)}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			value := map[string]string{"a member": `{"cvc":"4711"}`, "beside": `{"cvc":"4711"}`, "an array": `["4711"]`}[name]
-			if value == "" {
-				value = `"4711"`
-			}
-			e := bound.(*cedar.Set).Explain(t.Context(), policy.Asking(asked("pay", `{"card":`+value+`}`)))
+			e := bound.(*cedar.Set).Explain(t.Context(), policy.Asking(asked("pay", `{"card":`+c.card+`}`)))
 			text, err := json.Marshal(e)
 			if err != nil || !e.Allow || strings.Contains(string(text), "4711") || !strings.Contains(string(text), "writeOnly") {
 				t.Errorf("%s, %v", text, err)

@@ -142,26 +142,29 @@ func (s *Set) unknown(r rule, applies []string) (wrong Faults) {
 
 // under returns the names of the tools that a policy's scope names, in order.
 func (s *Set) under(scope expast.IsResourceScopeNode) []string {
-	matches := func(hosted) bool { return true }
-	switch sc := scope.(type) {
-	case expast.ScopeTypeEq:
-		matches = func(t hosted) bool { return uidOf(t) == sc.Entity }
-	case expast.ScopeTypeIn:
-		matches = func(t hosted) bool { return uidOf(t) == sc.Entity || slices.Contains(groupsOf(t), sc.Entity) }
-	case expast.ScopeTypeIs:
-		matches = func(hosted) bool { return sc.Type == typeTool }
-	case expast.ScopeTypeIsIn:
-		matches = func(t hosted) bool {
-			return sc.Type == typeTool && (uidOf(t) == sc.Entity || slices.Contains(groupsOf(t), sc.Entity))
-		}
-	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
-		if matches(s.tools[name]) {
+		if covers(scope, s.tools[name]) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// covers reports whether a policy with this scope is asked about the tool.
+func covers(scope expast.IsResourceScopeNode, t hosted) bool {
+	in := func(group types.EntityUID) bool { return uidOf(t) == group || slices.Contains(groupsOf(t), group) }
+	switch sc := scope.(type) {
+	case expast.ScopeTypeEq:
+		return uidOf(t) == sc.Entity
+	case expast.ScopeTypeIn:
+		return in(sc.Entity)
+	case expast.ScopeTypeIs:
+		return sc.Type == typeTool
+	case expast.ScopeTypeIsIn:
+		return sc.Type == typeTool && in(sc.Entity)
+	}
+	return true
 }
 
 func uidOf(t hosted) types.EntityUID { return cedar.NewEntityUID(typeTool, types.String(t.Name)) }

@@ -11,7 +11,7 @@ import (
 	"writ/intent"
 )
 
-// policies let everything run, and want people to confirm the captures that orderOf says so of.
+// policies let everything run, and want people to confirm captures as portions says.
 const policies = `
 permit (principal, action == Action::"tool.execute", resource);
 @confirm("1")
