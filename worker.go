@@ -139,6 +139,9 @@ func NewWorker(_ context.Context, cfg WorkerConfig, list ...tools.Tool) (*Worker
 	if cfg.StoredPolicies && cfg.Policy != nil {
 		return nil, intent.Errorf(intent.CodeInvalidConfig, "Policy and StoredPolicies are both set; choose one of them")
 	}
+	if err := policy.CheckHost(cfg.Policy, cfg.Gates); err != nil {
+		return nil, err
+	}
 	var published []tools.Published
 	for _, t := range registry.All() {
 		published = append(published, t.Spec.Publish())

@@ -173,6 +173,9 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 			f.rules.value = inForce(t, `permit(principal, action, resource);`, "echo")
 			f.rules.value.Files = map[string]string{"a.cedar": `forbid(principal, action, resource);`}
 		}, "policies", Fail, "changed by hand", "--digest"},
+		{"policies that are no texts", func(f *facts) {
+			f.rules.err = fmt.Errorf("read the policies: %w", intent.Errorf(intent.CodeInvalidPolicy, "it was changed by hand"))
+		}, "policies", Fail, "refuse everything as gate_error: read the policies: invalid_policy: it was changed by hand", "--digest"},
 		{"policies hidden", func(f *facts) { f.rules.err = errors.New("permission denied for table policy_sets") }, "policies", Warn, "permission denied", "privileges"},
 		{"a budget that counts wrongly", func(f *facts) {
 			f.budgets.value = outbox.BudgetAudit{Standing: 1, Wrong: []outbox.WrongBudget{{Counter: "3", Charged: "4"}}}
