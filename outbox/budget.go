@@ -143,7 +143,7 @@ func (s *Store) RemoveBudget(ctx context.Context, id uuid.UUID, by Decider) (Bud
 func recordChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, by Decider) error {
 	const statement = `
 		INSERT INTO budget_changes (budget_id, number, allowed, over, principal, note, changed_at)
-		SELECT b.id, 1 + (SELECT count(*) FROM budget_changes WHERE budget_id = b.id), b.allowed, b.over, $2, $3, writ_now()
+		SELECT b.id, 1 + coalesce((SELECT max(number) FROM budget_changes WHERE budget_id = b.id), 0), b.allowed, b.over, $2, $3, writ_now()
 		FROM budgets b WHERE b.id = $1`
 	_, err := tx.Exec(ctx, statement, id, by.Principal, by.Note)
 	return err

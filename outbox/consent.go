@@ -28,7 +28,7 @@ type Consent struct {
 func (s *Store) SetConsent(ctx context.Context, on ConsentLine, granted bool, by Decider) (Consent, error) {
 	const insert = `
 		INSERT INTO consents (tenant, person, purpose, number, granted, principal, note, roles, on_behalf_of, authentication_source, changed_at)
-		SELECT $1, $2, $3, 1 + (SELECT count(*) FROM consents WHERE tenant = $1 AND person = $2 AND purpose = $3),
+		SELECT $1, $2, $3, 1 + coalesce((SELECT max(number) FROM consents WHERE tenant = $1 AND person = $2 AND purpose = $3), 0),
 			$4, $5, $6, coalesce($7::text[], '{}'), coalesce($8::text[], '{}'), $9, writ_now()
 		RETURNING changed_at`
 	c := Consent{ConsentLine: on, Granted: granted, Said: Said{By: by}}

@@ -209,7 +209,7 @@ func insertDecision(ctx context.Context, tx pgx.Tx, row Row, d Decision) error {
 	const statement = `
 		INSERT INTO decisions (intent_id, number, kind, principal, note, commitment, generation, decided_at, media_type, result, attempts, lookups,
 			authentication_source, roles, on_behalf_of)
-		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $14, nullif($7, ''), $8, $9, $10,
+		SELECT $1, 1 + coalesce(max(number), 0), $2, $3, $4, $5, $6, $14, nullif($7, ''), $8, $9, $10,
 			$11, coalesce($12::text[], '{}'), coalesce($13::text[], '{}') FROM decisions WHERE intent_id = $1`
 	if d.permit != nil {
 		if err := d.permit(row, d.Kind); err != nil {

@@ -48,7 +48,12 @@ Who changed a budget, when and why is kept; see writ budget history.`,
   writ budget set --tenant acme --requester agent-7 --intents 50 --per 1h
   writ budget set --tenant acme --concurrency 10 --over wait`,
 		Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.setBudget(cmd, f, by) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := noneEmpty(cmd.LocalNonPersistentFlags(), "currency", "over"); err != nil {
+				return err // it would be a budget of another kind
+			}
+			return p.setBudget(cmd, f, by)
+		},
 	}
 	cmd.Flags().StringVar(&f.Tenant, "tenant", writ.DefaultTenant, "count the intents of the tenant of this `name`")
 	cmd.Flags().StringVar(&f.Requester, "requester", "", "only those that the principal of this `name` asks for")
@@ -105,6 +110,9 @@ func newBudgetListCommand(p *program) *cobra.Command {
   writ budget list -o json | jq '.[] | select(.left == "0")'`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := noneEmpty(cmd.LocalNonPersistentFlags()); err != nil {
+				return err
+			}
 			client, err := p.dial(cmd.Context())
 			if err != nil {
 				return err

@@ -30,6 +30,9 @@ workers with --stored-policies.`
 
 // policyFiles reads the policies of a folder.
 func policyFiles(folder string) (*cedar.Set, error) {
+	if folder == "" {
+		return nil, usage("the FOLDER is empty; name one")
+	}
 	set, err := cedar.Load(os.DirFS(folder))
 	if err != nil {
 		return nil, placed(folder, err)
@@ -200,5 +203,5 @@ func policyTool(list []writ.Tool, name string) (writ.Tool, error) {
 			return t, nil
 		}
 	}
-	return writ.Tool{}, intent.Errorf(intent.CodeUnknownTool, "there is no tool named %q; `writ tools list` shows those that workers have published", name)
+	return writ.Tool{}, intent.Errorf(intent.CodeUnknownTool, "there is no tool named %.100q; `writ tools list` shows those that workers have published", name)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,7 +42,7 @@ func (q policyQuestion) check() string {
 	case q.isRequest() && q.Requester != nil:
 		return "who asks is the principal; a requester is only of an action by which people decide"
 	case !q.isRequest() && q.Requester == nil:
-		return "the requester is missing: who asked for what " + string(q.Action) + " decides about"
+		return fmt.Sprintf("the requester is missing: who asked for what %.64q decides about", q.Action)
 	}
 	return ""
 }

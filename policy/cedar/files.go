@@ -130,6 +130,10 @@ func prints(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
+// steers reports a character that changes how those around it are shown: a policy must read as what it
+// says (Unicode Technical Standard 55, "Source Code Handling").
+func steers(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }
+
 func (s *Set) readFile(name, text string) (wrong Faults) {
 	switch {
 	case !prints(name):
@@ -140,6 +144,9 @@ func (s *Set) readFile(name, text string) (wrong Faults) {
 		return Faults{{File: name, Message: "it is not UTF-8"}}
 	case strings.HasPrefix(text, "\ufeff"):
 		return Faults{{File: name, Line: 1, Message: "it begins with a byte order mark; save it without one"}}
+	}
+	if at := strings.IndexFunc(text, steers); at >= 0 {
+		return Faults{{File: name, Line: 1 + strings.Count(text[:at], "\n"), Message: "it has a character that turns the direction of the text, so that it reads otherwise than it is; write it as an escape"}}
 	}
 	if line := nestedTooDeep(text); line > 0 {
 		return Faults{{File: name, Line: line, Message: fmt.Sprintf("brackets are nested deeper than %d levels", MaxDepth)}}
