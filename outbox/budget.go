@@ -66,24 +66,37 @@ type Budget struct {
 	// Principal is who changed it last, and Note says why.
 	Principal, Note string
 	ChangedAt       time.Time
+	// Broken says that somebody changed its rows by hand, so that it cannot count.
+	Broken bool
 }
+
+// datable says that the windows of budget b have a length: months have none.
+const datable = `(extract(year FROM b.span) = 0 AND extract(month FROM b.span) = 0 AND b.span <= interval '366 days')`
+
+// sound says that budget b and its counter c hold what SetBudget and intents write. What somebody
+// changed by hand may hold more than any number, as NaN is to PostgreSQL, and would let everything
+// through.
+const sound = `(c.budget_id IS NOT NULL AND coalesce(b.allowed, 0) < 'infinity'::numeric AND c.used < 'infinity'::numeric AND isfinite(c.begun) AND ` + datable + `)`
 
 // windowBegin is the beginning of the window of budget b that runs, by the database's clock:
 // windows begin at whole multiples of their span since a Monday, 2001-01-01 00:00 UTC, so that
-// days begin at midnight UTC and weeks on Mondays. Concurrency has one window for ever.
+// days begin at midnight UTC and weeks on Mondays. Concurrency has one window for ever, and so has
+// what has no other.
 const windowBegin = `
-	CASE WHEN b.kind = 'concurrency' THEN timestamptz '2001-01-01 00:00Z'
+	CASE WHEN b.kind = 'concurrency' OR NOT ` + datable + ` THEN timestamptz '2001-01-01 00:00Z'
 	ELSE date_bin(b.span, writ_now(), timestamptz '2001-01-01 00:00Z') END`
 
 // budgetState reads how budgets stand. A counter whose window is over counts nothing.
 const budgetState = `
 	SELECT s.id, s.tenant, s.requester, s.tool, s.kind, s.currency, s.span, coalesce(s.allowed::text, ''), s.over, s.used::text,
-		greatest(s.allowed - s.used, 0)::text, s.begin + s.span, h.principal, h.note, h.changed_at,
-		(SELECT count(*) FROM budget_waits WHERE budget_id = s.id)
+		CASE WHEN s.sound THEN greatest(s.allowed - s.used, 0)::text END, CASE WHEN s.sound THEN s.begin + s.span ELSE s.begin END,
+		coalesce(h.principal, ''), coalesce(h.note, ''), coalesce(h.changed_at, s.begin),
+		(SELECT count(*) FROM budget_waits WHERE budget_id = s.id), NOT s.sound
 	FROM (
-		SELECT b.*, greatest(c.begun, w.begin) AS begin, CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END AS used
-		FROM budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w) s,
-		LATERAL (SELECT principal, note, changed_at FROM budget_changes WHERE budget_id = s.id ORDER BY number DESC LIMIT 1) h`
+		SELECT b.*, ` + sound + ` AS sound, CASE WHEN isfinite(c.begun) THEN greatest(c.begun, w.begin) ELSE w.begin END AS begin,
+			CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END AS used
+		FROM budgets b LEFT JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w) s
+		LEFT JOIN LATERAL (SELECT principal, note, changed_at FROM budget_changes WHERE budget_id = s.id ORDER BY number DESC LIMIT 1) h ON true`
 
 // SetBudget allows so much on the line, in one flushed commit, and returns the budget. It counts
 // what is admitted after that; on a line that has a budget the count goes on. allowed is an exact
@@ -95,10 +108,13 @@ func (s *Store) SetBudget(ctx context.Context, on BudgetLine, allowed string, ov
 		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (tenant, requester, tool, kind, currency, span) DO UPDATE SET allowed = excluded.allowed, over = excluded.over
 		RETURNING id`
+	// A counter that was changed by hand, or is missing, is what was counted in the window that runs.
 	const counter = `
-		INSERT INTO budget_counters (budget_id, begun, used)
-		SELECT b.id, ` + windowBegin + `, 0 FROM budgets b WHERE b.id = $1
-		ON CONFLICT DO NOTHING`
+		INSERT INTO budget_counters AS c (budget_id, begun, used)
+		SELECT b.id, w.begin, coalesce((SELECT sum(h.amount) FROM budget_charges h WHERE h.budget_id = b.id AND h.begun = w.begin AND h.released_at IS NULL), 0)
+		FROM budgets b, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w WHERE b.id = $1
+		ON CONFLICT (budget_id) DO UPDATE SET begun = excluded.begun, used = excluded.used
+		WHERE NOT (c.used < 'infinity'::numeric AND isfinite(c.begun))`
 	var set Budget
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		var id uuid.UUID
@@ -203,7 +219,7 @@ func oneBudget(ctx context.Context, tx pgx.Tx, id uuid.UUID) (Budget, error) {
 	}
 	b, err := pgx.CollectExactlyOneRow(rows, scanBudget)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return b, fmt.Errorf("budget %s has no counter: %w", id, err)
+		return b, fmt.Errorf("there is no budget %s: %w", id, err)
 	}
 	return b, err
 }
@@ -212,9 +228,9 @@ func scanBudget(row pgx.CollectableRow) (Budget, error) {
 	var b Budget
 	var left *string
 	err := row.Scan((*[16]byte)(&b.ID), &b.Tenant, &b.Requester, &b.Tool, &b.Kind, &b.Currency, &b.Window, &b.Allowed, &b.Over, &b.Used,
-		&left, &b.EndsAt, &b.Principal, &b.Note, &b.ChangedAt, &b.Waiting)
+		&left, &b.EndsAt, &b.Principal, &b.Note, &b.ChangedAt, &b.Waiting, &b.Broken)
 	b.Left, b.EndsAt, b.ChangedAt = value(left), b.EndsAt.UTC(), b.ChangedAt.UTC()
-	if b.Kind == BudgetConcurrency {
+	if b.Kind == BudgetConcurrency || b.Broken {
 		b.EndsAt = time.Time{}
 	}
 	return b, err

@@ -2,7 +2,9 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,11 +44,13 @@ func (a admission) wait(ctx context.Context, tx pgx.Tx, c count) (waits bool, er
 // it waited for. With counted, because something of it may have happened, it is counted whether
 // there is room or not.
 func leaveLine(ctx context.Context, tx pgx.Tx, row Row, counted bool) (budget [16]byte, err error) {
-	const statement = `DELETE FROM budget_waits WHERE intent_id = $1 RETURNING budget_id, generation, money, number`
+	const statement = `DELETE FROM budget_waits WHERE intent_id = $1 RETURNING budget_id, generation, money::text, number`
 	a := row.admission(0, nil)
-	if err := tx.QueryRow(ctx, statement, row.ID[:]).Scan(&budget, &a.generation, &a.money, &a.number); err != nil || !counted {
+	var money *string
+	if err := tx.QueryRow(ctx, statement, row.ID[:]).Scan(&budget, &a.generation, &money, &a.number); err != nil || !counted {
 		return budget, err
 	}
+	a.money = moneyIn(money)
 	counts, err := a.counts(ctx, tx)
 	if err != nil {
 		return budget, err
@@ -62,13 +66,27 @@ func leaveLine(ctx context.Context, tx pgx.Tx, row Row, counted bool) (budget [1
 	return budget, nil
 }
 
+// moneyIn reads what was kept of what an intent costs that waits. What somebody changed by hand cannot
+// be counted.
+func moneyIn(kept *string) *Money {
+	if kept == nil {
+		return nil
+	}
+	var m Money
+	if json.Unmarshal([]byte(*kept), &m) != nil || m.Problem == "" && !intent.Countable(m.Amount) {
+		m.Problem = "what was kept of its amount was changed by hand"
+	}
+	return &m
+}
+
 // firstInLine is how many of one line are looked at together.
 const firstInLine = 100
 
 // AdmitWaiting counts those that wait for a budget that has room for them, each in one flushed
 // commit after which it is due, and returns how many. In each line the first that came is the
 // first that is counted. It may be called by any number of workers at once, and writes nothing
-// when nobody waits or no budget has room.
+// when nobody waits or no budget has room. One that cannot be read keeps nobody else waiting: the error
+// names it when all others were looked at.
 func (s *Store) AdmitWaiting(ctx context.Context) (admitted int, err error) {
 	for {
 		ids, err := s.mayBeAdmitted(ctx)
@@ -76,10 +94,14 @@ func (s *Store) AdmitWaiting(ctx context.Context) (admitted int, err error) {
 			return admitted, err
 		}
 		moved := false
+		var wrong error
 		for _, id := range ids {
 			is, went, err := s.admitWaiting(ctx, id)
-			if err != nil {
+			switch {
+			case intent.CodeOf(err) == intent.CodeDatabaseUnavailable:
 				return admitted, err
+			case err != nil:
+				wrong = errors.Join(wrong, fmt.Errorf("intent %s: %w", id, err))
 			}
 			if is {
 				admitted++
@@ -87,7 +109,7 @@ func (s *Store) AdmitWaiting(ctx context.Context) (admitted int, err error) {
 			moved = moved || went
 		}
 		if !moved {
-			return admitted, nil
+			return admitted, wrong
 		}
 	}
 }
@@ -95,15 +117,18 @@ func (s *Store) AdmitWaiting(ctx context.Context) (admitted int, err error) {
 // mayBeAdmitted returns the first of each line that its budget has room for together.
 func (s *Store) mayBeAdmitted(ctx context.Context) ([]intent.ID, error) {
 	// What asks for more than is allowed at all stands in nobody's way; see charge.
+	// What stands in the line of a budget that there is not, because somebody changed it by hand, is
+	// looked at as if it had no line.
 	const query = `
-		SELECT l.intent_id
-		FROM budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w,
+		SELECT intent_id FROM (SELECT l.intent_id, b.id AS line, l.number
+		FROM budgets b LEFT JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w,
 		LATERAL (
 			SELECT first.intent_id, first.number, sum(first.amount) OVER (ORDER BY first.number) AS asked
 			FROM (SELECT intent_id, number, amount FROM budget_waits
 				WHERE budget_id = b.id AND (b.allowed IS NULL OR amount <= b.allowed) ORDER BY number LIMIT $1) first) l
 		WHERE b.allowed IS NULL OR l.asked <= b.allowed - CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END
-		ORDER BY b.id, l.number`
+		UNION ALL SELECT intent_id, budget_id, number FROM budget_waits w WHERE NOT EXISTS (SELECT FROM budgets WHERE id = w.budget_id)) first
+		ORDER BY line, number`
 	rows, err := s.pool.Query(ctx, query, firstInLine)
 	if err != nil {
 		return nil, DatabaseError(err)
@@ -117,7 +142,7 @@ func (s *Store) mayBeAdmitted(ctx context.Context) ([]intent.ID, error) {
 // admitWaiting counts one that waits, or puts it in the line of another budget, which has no room;
 // moved says that it did either.
 func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved bool, err error) {
-	const read = `SELECT generation, money, number, budget_id FROM budget_waits WHERE intent_id = $1`
+	const read = `SELECT generation, money::text, number, budget_id FROM budget_waits WHERE intent_id = $1`
 	const stay = `UPDATE budget_waits SET budget_id = $2, amount = $3 WHERE intent_id = $1`
 	// Its due time is the end of the wait for a person, if it waits for one as well.
 	const goOn = `
@@ -131,9 +156,11 @@ func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved
 		}
 		a := row.admission(0, nil)
 		var line uuid.UUID
-		if err := tx.QueryRow(ctx, read, id[:]).Scan(&a.generation, &a.money, &a.number, (*[16]byte)(&line)); err != nil {
+		var money *string
+		if err := tx.QueryRow(ctx, read, id[:]).Scan(&a.generation, &money, &a.number, (*[16]byte)(&line)); err != nil {
 			return err
 		}
+		a.money = moneyIn(money)
 		counts, err := a.counts(ctx, tx)
 		if err != nil {
 			return err
@@ -145,7 +172,8 @@ func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved
 		case stop == nil:
 			admitted, moved = true, true
 			_, err = tx.Exec(ctx, goOn, id[:])
-		case stop.budget != line:
+		case stop.broken: // it stays in its line until that budget can count again
+		case stop.budget != line || stop.amount == uncounted:
 			moved = true
 			_, err = tx.Exec(ctx, stay, id[:], stop.budget, stop.amount)
 		}

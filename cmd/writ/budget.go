@@ -192,7 +192,11 @@ func writeBudgets(w io.Writer, list []writ.Budget) {
 		if b.WindowMS > 0 {
 			per = (time.Duration(b.WindowMS) * time.Millisecond).String()
 		}
-		rows = append(rows, []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, string(b.Over), b.Used, orDash(b.Left),
+		left := orDash(b.Left)
+		if b.Broken {
+			left = "cannot count: changed by hand"
+		}
+		rows = append(rows, []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, string(b.Over), b.Used, left,
 			strconv.Itoa(b.Waiting), orDash(moment(b.EndsAt)), decisionText(b.Principal, b.Note, b.ChangedAt), b.ID})
 	}
 	writeTable(w, rows)
