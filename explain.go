@@ -3,7 +3,6 @@ package writ
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -92,10 +91,10 @@ func (c *Client) ExplainIntent(ctx context.Context, id intent.ID, files map[stri
 	if err != nil {
 		return IntentExplanation{}, err
 	}
-	e := IntentExplanation{Intent: row.ID, Tool: row.Tool, Decision: row.Decision}
-	var decision policy.Decision
-	if err := json.Unmarshal(row.Decision, &decision); err != nil {
-		return e, fmt.Errorf("decision of intent %s: %w", id, err)
+	e := IntentExplanation{Intent: row.ID, Tool: row.Tool, Decision: shownDecision(row.Decision)}
+	decision, err := decisionOn(row)
+	if err != nil {
+		return e, err
 	}
 	tool, f, err := c.factsOf(ctx, row, decision)
 	if err != nil {
@@ -130,6 +129,14 @@ func (c *Client) ExplainIntent(ctx context.Context, id intent.ID, files map[stri
 		e.Differs = &differs
 	}
 	return e, nil
+}
+
+// decisionOn is the decision that the row holds.
+func decisionOn(row outbox.Row) (d policy.Decision, err error) {
+	if err := json.Unmarshal(row.Decision, &d); err != nil {
+		return d, outbox.Unreadable("what is recorded as the decision on intent "+row.ID.String(), err)
+	}
+	return d, nil
 }
 
 // factsOf is what policies were asked about the intent when it was created.

@@ -2,8 +2,6 @@ package writ
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"writ/intent"
 	"writ/outbox"
@@ -34,9 +32,12 @@ type rules struct {
 // no text: then a worker of an earlier release had it, which could rule no decider, or it is the
 // host's own and not in Cedar.
 func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
-	var decision policy.Decision
-	if err := json.Unmarshal(row.Decision, &decision); err != nil {
-		return nil, fmt.Errorf("decision of intent %s: %w", row.ID, err)
+	decision, err := decisionOn(row)
+	if err != nil && row.State == intent.AwaitingConfirmation {
+		return nil, nil // nobody can confirm what was changed by hand, and denying it sends nothing
+	}
+	if err != nil {
+		return nil, err
 	}
 	if decision.PolicyDigest == "" {
 		return nil, nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"writ/intent"
 	"writ/outbox"
@@ -59,7 +58,7 @@ func shownSpecOf(published outbox.Spec) (shownSpec, error) {
 	spec := shownSpec{stake: stakeOf{tool.StakeAmount, tool.StakeCurrency}}
 	if raw := tool.Behaviour.InputSchema; bytes.Contains(raw, []byte(`"writeOnly"`)) { // few have one, and compiling takes time
 		if spec.schema, err = tools.CompileSchema(raw); err != nil {
-			return shownSpec{}, fmt.Errorf("input schema of %s: %w", published.Name, err)
+			return shownSpec{}, outbox.Unreadable("what is published as the input schema of "+published.Name, err)
 		}
 	}
 	return spec, nil
@@ -105,7 +104,7 @@ func (s shownSpec) show(payload []byte, found bool, v *Intent) (err error) {
 		return nil
 	}
 	if v.Payload, v.Masked, err = s.schema.Mask(payload); err != nil {
-		return fmt.Errorf("payload of intent %s: %w", v.ID, err)
+		return outbox.Unreadable("what is recorded as the payload of intent "+v.ID.String(), err)
 	}
 	return nil
 }
