@@ -10,7 +10,6 @@ import (
 
 	"writ/intent"
 	"writ/outbox"
-	"writ/policy"
 	"writ/workflows"
 )
 
@@ -81,6 +80,9 @@ type Budget struct {
 	Principal string    `json:"principal"`
 	Note      string    `json:"note,omitempty"`
 	ChangedAt time.Time `json:"changed_at"`
+	// Broken says that somebody changed its rows by hand, so that it cannot count. What falls under it
+	// is refused as budget_uncountable until it is set again, or removed.
+	Broken bool `json:"broken,omitempty"`
 }
 
 // BudgetChange is what somebody allowed, and when.
@@ -187,7 +189,7 @@ func (r BudgetRequest) check() error {
 	case BudgetMoney:
 		problem = r.badMoney()
 	case BudgetIntents, BudgetConcurrency:
-		if !policy.Countable(r.Allowed) || !digits(r.Allowed) || r.Currency != "" {
+		if !intent.Countable(r.Allowed) || !digits(r.Allowed) || r.Currency != "" {
 			problem = "it allows a whole number of intents, and has no currency"
 		}
 	default:
@@ -209,7 +211,7 @@ func (r BudgetRequest) check() error {
 }
 
 func (r BudgetRequest) badMoney() string {
-	if !policy.Countable(r.Allowed) {
+	if !intent.Countable(r.Allowed) {
 		return "it allows a decimal of zero or more, such as 100.00"
 	}
 	if len(r.Currency) > 16 {
@@ -291,6 +293,6 @@ func budgetOf(b outbox.Budget) Budget {
 	return Budget{
 		ID: b.ID.String(), Tenant: b.Tenant, Requester: b.Requester, Tool: b.Tool, Kind: b.Kind, Currency: b.Currency,
 		WindowMS: b.Window.Milliseconds(), Allowed: b.Allowed, Over: b.Over, Used: b.Used, Left: b.Left, EndsAt: b.EndsAt, Waiting: b.Waiting,
-		Principal: b.Principal, Note: b.Note, ChangedAt: b.ChangedAt,
+		Principal: b.Principal, Note: b.Note, ChangedAt: b.ChangedAt, Broken: b.Broken,
 	}
 }

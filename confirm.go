@@ -78,10 +78,16 @@ func (c *Client) Confirm(ctx context.Context, id intent.ID, by Decider) (Intent,
 
 // ConfirmShown is Confirm of what the decider was shown, by its commitment or the beginning of it:
 // if the intent has another one by now, nothing is recorded, and the error has code
-// commitment_changed. An empty one is that of whatever is on the row.
+// commitment_changed, and invalid_commitment if what is given is no commitment. An empty one is that
+// of whatever is on the row.
 func (c *Client) ConfirmShown(ctx context.Context, id intent.ID, shown intent.DigestPrefix, by Decider) (Intent, error) {
 	if err := by.check(); err != nil {
 		return Intent{}, err
+	}
+	if shown != "" { // one digit of it would be that of many
+		if _, err := intent.ParseDigestPrefix(string(shown)); err != nil {
+			return Intent{}, err
+		}
 	}
 	killpoint.Reach(killpoint.BeforeDecision, id.String())
 	v, err := c.decide(ctx, id, by, func(decider outbox.Decider, _ outbox.Row) (outbox.Row, error) {

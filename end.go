@@ -1,14 +1,17 @@
 package writ
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"writ/intent"
+	"writ/outbox"
 )
 
 // endError is nil only for a completed intent whose effect happened.
@@ -103,8 +106,12 @@ func refusal(v Intent) error {
 		Code   intent.Code `json:"code"`
 		Reason string      `json:"reason"`
 	}
-	if err := json.Unmarshal(v.Decision, &decision); err != nil {
-		return fmt.Errorf("decision on intent %s: %w", v.ID, err)
+	err := json.Unmarshal(v.Decision, &decision)
+	if err == nil && decision.Code == "" {
+		err = errors.New("it refuses nothing")
+	}
+	if err != nil {
+		return provenBy(v, outbox.Unreadable("what is recorded as the decision on intent "+v.ID.String(), err))
 	}
 	return intent.Errorf(decision.Code, "intent %s was refused and %s: %s", v.ID, v.nothing(), decision.Reason).Proven(v.Effect)
 }
@@ -142,7 +149,7 @@ func (v Intent) nothing() string {
 // unread is the error for an intent that is known and could not be read whole. An end that
 // its row shows is proven.
 func unread(ctx context.Context, v Intent, cause error) error {
-	code := intent.CodeOf(cause)
+	code := cmp.Or(intent.CodeOf(cause), intent.CodeUnexpected)
 	if gaveUp(ctx) {
 		code = intent.CodeNotYetKnown
 	}

@@ -91,7 +91,7 @@ func (c *Client) ExplainIntent(ctx context.Context, id intent.ID, files map[stri
 	if err != nil {
 		return IntentExplanation{}, err
 	}
-	e := IntentExplanation{Intent: row.ID, Tool: row.Tool, Decision: row.Decision}
+	e := IntentExplanation{Intent: row.ID, Tool: row.Tool, Decision: shownDecision(row.Decision)}
 	decision, err := decisionOf(row)
 	if err != nil {
 		return e, err

@@ -99,7 +99,7 @@ func (r HoldRequest) check() error {
 	case HoldTool, HoldProvider, HoldTenant:
 		return intent.CheckName(string(r.Scope), r.Name)
 	}
-	return intent.Errorf(intent.CodeInvalidHold, "a hold of scope %q cannot be set; choose %s, %s or %s", r.Scope, HoldTool, HoldProvider, HoldTenant)
+	return intent.Errorf(intent.CodeInvalidHold, "a hold of scope %.64q cannot be set; choose %s, %s or %s", r.Scope, HoldTool, HoldProvider, HoldTenant)
 }
 
 // Holds returns the holds that stand, or with all those that were lifted too: the latest first,

@@ -77,8 +77,9 @@ func (c *Client) List(ctx context.Context, f ListFilter) (IntentPage, error) {
 	for i, row := range page.Rows {
 		list.Intents[i] = summary(row)
 		if row.State == intent.AwaitingConfirmation {
-			var v Intent
-			if err := c.showPayload(ctx, row, &v); err != nil {
+			v := Intent{ID: row.ID}
+			// One that was changed by hand is shown without, and hides no other.
+			if err := c.showPayload(ctx, row, &v); err != nil && intent.CodeOf(err) != intent.CodeDatabaseRefused {
 				return IntentPage{}, err
 			}
 			list.Intents[i].Stake = v.Stake

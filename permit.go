@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"writ/intent"
 	"writ/outbox"
@@ -45,6 +44,9 @@ type rules struct {
 // host's own and not in Cedar.
 func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
 	decision, err := decisionOf(row)
+	if err != nil && row.State == intent.AwaitingConfirmation {
+		return nil, nil // nobody can confirm what was changed by hand, and denying it sends nothing
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (c *Client) rulesOf(ctx context.Context, row outbox.Row) (*rules, error) {
 func decisionOf(row outbox.Row) (policy.Decision, error) {
 	var d policy.Decision
 	if err := json.Unmarshal(row.Decision, &d); err != nil {
-		return d, fmt.Errorf("decision of intent %s: %w", row.ID, err)
+		return d, outbox.Unreadable("what is recorded as the decision on intent "+row.ID.String(), err)
 	}
 	return d, nil
 }

@@ -108,7 +108,7 @@ func readPolicies(ctx context.Context, store *outbox.Store, digest string) (*ced
 		return nil, err
 	}
 	if !known {
-		return nil, intent.Errorf(intent.CodePoliciesNotFound, "no policies have the digest %q; `writ policy list` shows those that were put in force", digest)
+		return nil, intent.Errorf(intent.CodePoliciesNotFound, "no policies have the digest %.64q; `writ policy list` shows those that were put in force", digest)
 	}
 	return cedar.Stored(digest, files)
 }

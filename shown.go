@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"writ/intent"
 	"writ/outbox"
@@ -56,7 +55,7 @@ func shownSpecOf(tool Tool) (spec shownSpec, err error) {
 	spec = shownSpec{known: true, stake: stakeOf{tool.StakeAmount, tool.StakeCurrency}}
 	if raw := tool.Behaviour.InputSchema; bytes.Contains(raw, []byte(`"writeOnly"`)) { // few have one, and compiling takes time
 		if spec.schema, err = tools.CompileSchema(raw); err != nil {
-			return shownSpec{}, fmt.Errorf("input schema of %s: %w", tool.Name, err)
+			return shownSpec{}, outbox.Unreadable("what is published as the input schema of "+tool.Name, err)
 		}
 	}
 	return spec, nil
@@ -102,7 +101,7 @@ func (s shownSpec) show(payload []byte, v *Intent) (err error) {
 		return nil
 	}
 	if v.Payload, v.Masked, err = s.schema.Mask(payload); err != nil {
-		return fmt.Errorf("payload of intent %s: %w", v.ID, err)
+		return outbox.Unreadable("what is recorded as the payload of intent "+v.ID.String(), err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"mime"
 	"slices"
 	"time"
@@ -187,6 +186,17 @@ func (c *Client) view(ctx context.Context, row outbox.Row) (Intent, error) {
 	return v, nil
 }
 
+// shownDecision is the decision of a row on one line, as a string if somebody changed it by hand to
+// what is no JSON.
+func shownDecision(recorded []byte) json.RawMessage {
+	var line bytes.Buffer
+	if len(recorded) == 0 || json.Compact(&line, recorded) == nil {
+		return line.Bytes()
+	}
+	text, _ := json.Marshal(string(recorded)) // a string always encodes
+	return text
+}
+
 // viewOf is what the row alone says.
 func viewOf(row outbox.Row) Intent {
 	record := row.Record()
@@ -194,7 +204,7 @@ func viewOf(row outbox.Row) Intent {
 	v := Intent{
 		ID: row.ID, Tenant: row.Tenant, RequestKey: row.RequestKey, Principal: row.Principal, Tool: row.Tool,
 		Class: row.Rules.Class, State: row.State, Effect: intent.Happened(record), Contradiction: intent.Contradiction(record), Generation: row.Generation, IdempotencyKey: row.IdempotencyKey,
-		WorkflowID: workflows.ID(row.ID), Decision: row.Decision, Attempts: []Attempt{},
+		WorkflowID: workflows.ID(row.ID), Decision: shownDecision(row.Decision), Attempts: []Attempt{},
 		Next: row.Next(), Traceparent: row.Traceparent,
 		CreatedAt: row.CreatedAt, FirstSentAt: row.FirstSentAt, EndedAt: row.EndedAt,
 		SuspectedDuplicateOf: row.SuspectedDuplicateOf, ConfirmBy: row.ConfirmBy,
@@ -336,7 +346,7 @@ func (c *Client) Tool(ctx context.Context, name string) (Tool, error) {
 func toolOf(s outbox.Spec) (Tool, error) {
 	t := Tool{SpecDigest: s.Digest, TaskQueue: s.TaskQueue, PublishedAt: s.PublishedAt.UTC()}
 	if err := json.Unmarshal(s.JSON, &t.Published); err != nil {
-		return Tool{}, fmt.Errorf("published spec of %s: %w", s.Name, err)
+		return Tool{}, outbox.Unreadable("what is published as the spec of "+s.Name, err)
 	}
 	return t, nil
 }

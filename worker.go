@@ -167,7 +167,7 @@ func (c WorkerConfig) check() error {
 	if c.StoredPolicies && c.Policy != nil {
 		return intent.Errorf(intent.CodeInvalidConfig, "Policy and StoredPolicies are both set; choose one of them")
 	}
-	return nil
+	return policy.CheckHost(c.Policy, c.Gates)
 }
 
 // Identity names the process in claims and in the Temporal UI.

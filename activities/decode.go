@@ -33,6 +33,9 @@ func ReadInput(text []byte) Input {
 	if err == nil {
 		err = kindError(json.Unmarshal(text, &in))
 	}
+	if err == nil && in.Refused < 0 {
+		err = intent.Errorf(intent.CodeInvalidRequest, "refused is %d; say the generation that was seen refused, or leave it out", in.Refused)
+	}
 	if err == nil && in.IntentID.IsZero() {
 		err = intent.Errorf(intent.CodeInvalidRequest, "the input names no intent_id; derive it from tenant and request key")
 	}

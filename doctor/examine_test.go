@@ -117,6 +117,23 @@ func TestPoliciesInForceThatDoNotFitThePublishedToolsAreFound(t *testing.T) {
 	}
 }
 
+// What somebody wrote there by hand is what workers refuse everything for.
+func TestPoliciesInForceThatAreNoTextsFail(t *testing.T) {
+	t.Parallel()
+	address, c := migrated(t), newTemporal().serve(t)
+	pool, _ := pgtest.Pool(t, address)
+	for i, files := range []string{"{", "[]", `{"a.cedar":1}`, "null", "{}", `{"a.cedar":"permit(principal"}`, `{"a.cedar":"permit(principal, action, resource);"}`, "\xff"} {
+		const put = `
+			WITH s AS (INSERT INTO policy_sets (digest, files, stored_at) VALUES (decode(lpad(to_hex($1::integer), 64, '0'), 'hex'), $2, now()) RETURNING digest)
+			INSERT INTO policy_changes (number, digest, principal, roles, on_behalf_of, authentication_source, note, changed_at)
+			SELECT $1, digest, 'eve', '{}', '{}', 'direct', '', now() FROM s`
+		if _, err := pool.Exec(t.Context(), put, i+1, []byte(files)); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, examine(t, address, c, 0), map[string]doctor.Status{"policies": doctor.Fail})
+	}
+}
+
 func TestSettingsOfTheConnectionAreFound(t *testing.T) {
 	t.Parallel()
 	address := migrated(t) + "&synchronous_commit=off&default_transaction_isolation=serializable&default_transaction_read_only=on"

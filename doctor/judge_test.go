@@ -173,10 +173,16 @@ func TestEachIllnessIsFoundByItsOwnCheckWithAWayToMendIt(t *testing.T) {
 			f.rules.value = inForce(t, `permit(principal, action, resource);`, "echo")
 			f.rules.value.Files = map[string]string{"a.cedar": `forbid(principal, action, resource);`}
 		}, "policies", Fail, "changed by hand", "--digest"},
+		{"policies that are no texts", func(f *facts) {
+			f.rules.err = fmt.Errorf("read the policies: %w", intent.Errorf(intent.CodeInvalidPolicy, "it was changed by hand"))
+		}, "policies", Fail, "refuse everything as gate_error: read the policies: invalid_policy: it was changed by hand", "--digest"},
 		{"policies hidden", func(f *facts) { f.rules.err = errors.New("permission denied for table policy_sets") }, "policies", Warn, "permission denied", "privileges"},
 		{"a budget that counts wrongly", func(f *facts) {
 			f.budgets.value = outbox.BudgetAudit{Standing: 1, Wrong: []outbox.WrongBudget{{Counter: "3", Charged: "4"}}}
 		}, "budgets", Fail, "00000000-0000-0000-0000-000000000000 counts 3 and its intents come to 4", "by hand"},
+		{"a budget changed by hand", func(f *facts) {
+			f.budgets.value = outbox.BudgetAudit{Standing: 1, Broken: []uuid.UUID{{15: 7}}, Wrong: []outbox.WrongBudget{{Counter: "NaN", Charged: "4"}}}
+		}, "budgets", Fail, "1 budget cannot count, because somebody changed rows of budgets or budget_counters by hand, and everything that falls under them is refused as budget_uncountable: 00000000-0000-0000-0000-000000000007", "writ budget set"},
 		{"a budget used up", func(f *facts) {
 			f.budgets.value = outbox.BudgetAudit{Standing: 2, Low: []uuid.UUID{{15: 1}}, Waiting: 2, Since: f.now}
 		}, "budgets", Warn, "1 budget used up or nearly so: 00000000-0000-0000-0000-000000000001; 2 intents wait for room, the first since 2026-03-01T12:00:00Z", "writ budget set"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"writ/activities"
+	"writ/intent"
 	"writ/outbox"
 	"writ/policy/cedar"
 	"writ/tools"
@@ -13,14 +14,17 @@ import (
 // policies holds the policies in force in PostgreSQL against the tools. A worker that does not fit
 // them denies everything.
 func policies(f facts) finding {
-	if err := f.rules.err; err != nil {
+	const mend = "correct the policies and put them in force with `writ policy put`, or put earlier ones in force with its --digest"
+	switch err := f.rules.err; {
+	case intent.CodeOf(err) == intent.CodeInvalidPolicy:
+		return fail(mend, "workers with --stored-policies refuse everything as gate_error: %s", oneLine(err))
+	case err != nil:
 		return lost(err, "see the checks of the migrations and the privileges", warn)
 	}
 	rules := f.rules.value
 	if rules.Number == 0 {
 		return ok("none are in force in PostgreSQL: a worker with --stored-policies refuses everything, and others do not ask")
 	}
-	const mend = "correct the policies and put them in force with `writ policy put`, or put earlier ones in force with its --digest"
 	refuse, unknown := fit(rules)
 	switch {
 	case refuse != nil:

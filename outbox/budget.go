@@ -66,18 +66,30 @@ type Budget struct {
 	// Principal is who changed it last, and Note says why.
 	Principal, Note string
 	ChangedAt       time.Time
+	// Broken says that somebody changed its rows by hand, so that it cannot count.
+	Broken bool
 }
+
+// datable says that the windows of budget b have a length: months have none.
+const datable = `(extract(year FROM b.span) = 0 AND extract(month FROM b.span) = 0 AND b.span <= interval '366 days')`
+
+// sound says that budget b and its counter c hold what SetBudget and intents write. What somebody
+// changed by hand may hold more than any number, as NaN is to PostgreSQL, and would let everything
+// through.
+const sound = `(c.budget_id IS NOT NULL AND coalesce(b.allowed, 0) < 'infinity'::numeric AND c.used < 'infinity'::numeric AND isfinite(c.begun) AND ` + datable + `)`
 
 // windowBegin is the beginning of the window of budget b that runs, by the database's clock:
 // windows begin at whole multiples of their span since a Monday, 2001-01-01 00:00 UTC, so that
-// days begin at midnight UTC and weeks on Mondays. Concurrency has one window for ever.
+// days begin at midnight UTC and weeks on Mondays. Concurrency has one window for ever, and so has
+// what has no other.
 const windowBegin = `
-	CASE WHEN b.kind = 'concurrency' THEN timestamptz '2001-01-01 00:00Z'
+	CASE WHEN b.kind = 'concurrency' OR NOT ` + datable + ` THEN timestamptz '2001-01-01 00:00Z'
 	ELSE date_bin(b.span, writ_now(), timestamptz '2001-01-01 00:00Z') END`
 
-// budgetsNow are the budgets b with their counters c, and with w.begin of the window that runs.
+// budgetsNow are the budgets b with their counters c, if nobody deleted them by hand, and with w.begin
+// of the window that runs.
 const budgetsNow = `
-	budgets b JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w`
+	budgets b LEFT JOIN budget_counters c ON c.budget_id = b.id, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w`
 
 // usedNow is what counter c counts in the window that begins at w.begin: nothing, if its own is over.
 const usedNow = `CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END`
@@ -85,11 +97,14 @@ const usedNow = `CASE WHEN c.begun >= w.begin THEN c.used ELSE 0 END`
 // budgetState reads how budgets stand.
 const budgetState = `
 	SELECT s.id, s.tenant, s.requester, s.tool, s.kind, s.currency, s.span, coalesce(s.allowed::text, ''), s.over, s.used::text,
-		greatest(s.allowed - s.used, 0)::text, s.begin + s.span, h.principal, h.note, h.changed_at,
-		(SELECT count(*) FROM budget_waits WHERE budget_id = s.id)
+		CASE WHEN s.sound THEN greatest(s.allowed - s.used, 0)::text END, CASE WHEN s.sound THEN s.begin + s.span ELSE s.begin END,
+		coalesce(h.principal, ''), coalesce(h.note, ''), coalesce(h.changed_at, s.begin),
+		(SELECT count(*) FROM budget_waits WHERE budget_id = s.id), NOT s.sound
 	FROM (
-		SELECT b.*, greatest(c.begun, w.begin) AS begin, ` + usedNow + ` AS used FROM ` + budgetsNow + `) s,
-		LATERAL (SELECT principal, note, changed_at FROM budget_changes WHERE budget_id = s.id ORDER BY number DESC LIMIT 1) h`
+		SELECT b.*, ` + sound + ` AS sound, CASE WHEN isfinite(c.begun) THEN greatest(c.begun, w.begin) ELSE w.begin END AS begin,
+			` + usedNow + ` AS used
+		FROM ` + budgetsNow + `) s
+		LEFT JOIN LATERAL (SELECT principal, note, changed_at FROM budget_changes WHERE budget_id = s.id ORDER BY number DESC LIMIT 1) h ON true`
 
 // SetBudget allows so much of the subject, in one flushed commit, and returns the budget. It counts
 // what is admitted after that; of one that has a budget the count goes on. allowed is an exact
@@ -101,10 +116,13 @@ func (s *Store) SetBudget(ctx context.Context, on BudgetSubject, allowed string,
 		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (tenant, requester, tool, kind, currency, span) DO UPDATE SET allowed = excluded.allowed, over = excluded.over
 		RETURNING id`
+	// A counter that was changed by hand, or is missing, is what was counted in the window that runs.
 	const counter = `
-		INSERT INTO budget_counters (budget_id, begun, used)
-		SELECT b.id, ` + windowBegin + `, 0 FROM budgets b WHERE b.id = $1
-		ON CONFLICT DO NOTHING`
+		INSERT INTO budget_counters AS c (budget_id, begun, used)
+		SELECT b.id, w.begin, coalesce((SELECT sum(h.amount) FROM budget_charges h WHERE h.budget_id = b.id AND h.begun = w.begin AND h.released_at IS NULL), 0)
+		FROM budgets b, LATERAL (SELECT ` + windowBegin + ` AS begin OFFSET 0) w WHERE b.id = $1
+		ON CONFLICT (budget_id) DO UPDATE SET begun = excluded.begun, used = excluded.used
+		WHERE NOT (c.used < 'infinity'::numeric AND isfinite(c.begun))`
 	var set Budget
 	err := s.within(ctx, beginFlushed, func(tx pgx.Tx) error {
 		var id uuid.UUID
@@ -149,7 +167,7 @@ func (s *Store) RemoveBudget(ctx context.Context, id uuid.UUID, by Decider) (Bud
 func recordChange(ctx context.Context, tx pgx.Tx, id uuid.UUID, by Decider) error {
 	const statement = `
 		INSERT INTO budget_changes (budget_id, number, allowed, over, principal, note, changed_at)
-		SELECT b.id, 1 + (SELECT count(*) FROM budget_changes WHERE budget_id = b.id), b.allowed, b.over, $2, $3, writ_now()
+		SELECT b.id, 1 + coalesce((SELECT max(number) FROM budget_changes WHERE budget_id = b.id), 0), b.allowed, b.over, $2, $3, writ_now()
 		FROM budgets b WHERE b.id = $1`
 	_, err := tx.Exec(ctx, statement, id, by.Principal, by.Note)
 	return err
@@ -209,7 +227,7 @@ func oneBudget(ctx context.Context, tx pgx.Tx, id uuid.UUID) (Budget, error) {
 	}
 	b, err := pgx.CollectExactlyOneRow(rows, scanBudget)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return b, fmt.Errorf("budget %s has no counter: %w", id, err)
+		return b, fmt.Errorf("there is no budget %s: %w", id, err)
 	}
 	return b, err
 }
@@ -218,9 +236,9 @@ func scanBudget(row pgx.CollectableRow) (Budget, error) {
 	var b Budget
 	var left *string
 	err := row.Scan((*[16]byte)(&b.ID), &b.Tenant, &b.Requester, &b.Tool, &b.Kind, &b.Currency, &b.Window, &b.Allowed, &b.Over, &b.Used,
-		&left, &b.EndsAt, &b.Principal, &b.Note, &b.ChangedAt, &b.Waiting)
+		&left, &b.EndsAt, &b.Principal, &b.Note, &b.ChangedAt, &b.Waiting, &b.Broken)
 	b.Left, b.EndsAt, b.ChangedAt = value(left), b.EndsAt.UTC(), b.ChangedAt.UTC()
-	if b.Kind == BudgetConcurrency {
+	if b.Kind == BudgetConcurrency || b.Broken {
 		b.EndsAt = time.Time{}
 	}
 	return b, err

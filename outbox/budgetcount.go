@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +63,7 @@ func (s *Store) Counted(ctx context.Context, tenant, requester, tool string) (co
 // budgetsOf are the budgets that stand and count the intents of tenant $1, principal $2 and tool
 // $3. The unique index of their subjects finds them; most tenants have none.
 const budgetsOf = `
-	FROM budgets b
+	FROM budgets b LEFT JOIN budget_counters c ON c.budget_id = b.id
 	WHERE b.tenant = $1 AND b.requester IN ('', $2) AND b.tool IN ('', $3) AND b.allowed IS NOT NULL`
 
 // count is the amount by which a budget would be used.
@@ -71,6 +72,8 @@ type count struct {
 	amount string
 	// waits says that a newcomer that finds no room waits.
 	waits bool
+	// broken says that the budget cannot count, because its rows were changed by hand.
+	broken bool
 }
 
 // uncounted is what an intent that waits asks a budget for that cannot count it.
@@ -111,6 +114,9 @@ func (a admission) place(ctx context.Context, tx pgx.Tx) (stop *count, err error
 		if len(counts) == 0 || err != nil {
 			return nil, err
 		}
+		if i := slices.IndexFunc(counts, func(c count) bool { return c.broken }); i >= 0 {
+			return &counts[i], nil
+		}
 		if all, err := a.chargeAll(ctx, tx, counts); all || err != nil {
 			return nil, err
 		}
@@ -140,20 +146,27 @@ func (a admission) chargeAll(ctx context.Context, tx pgx.Tx, counts []count) (al
 // counts returns what is to be counted, in the order in which counters are locked. A budget of
 // money for any tool does not concern a tool whose spec names no amount; one for that very tool
 // does, and so does every one in another currency than the payload's if there is none in it:
-// what cannot be counted is not let through. What waits already then waits for that budget.
+// what cannot be counted is not let through, and nothing is under a budget that cannot count. What
+// waits already then waits for that budget.
 func (a admission) counts(ctx context.Context, tx pgx.Tx) ([]count, error) {
-	const query = `SELECT b.id, b.tool, b.kind, b.currency, b.over = 'wait' ` + budgetsOf + ` ORDER BY b.id`
+	const query = `SELECT b.id, b.tool, b.kind, b.currency, b.over = 'wait', NOT ` + sound + ` ` + budgetsOf + ` ORDER BY b.id`
 	rows, err := tx.Query(ctx, query, a.tenant, a.requester, a.tool)
 	if err != nil {
 		return nil, err
 	}
 	var list []count
 	var c, missed count
+	var broken uuid.UUID
 	var covered bool
 	var tool, currency, problem string
 	var kind BudgetKind
-	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&c.budget), &tool, &kind, &currency, &c.waits}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&c.budget), &tool, &kind, &currency, &c.waits, &c.broken}, func() error {
 		c.amount = "1"
+		if c.broken {
+			c.amount, broken = uncounted, c.budget
+			list = append(list, c)
+			return nil
+		}
 		if kind == BudgetMoney {
 			if a.money == nil && tool == "" {
 				return nil
@@ -167,6 +180,9 @@ func (a admission) counts(ctx context.Context, tx pgx.Tx) ([]count, error) {
 		list = append(list, c)
 		return nil
 	})
+	if err == nil && broken != uuid.Nil && a.number == 0 {
+		return nil, intent.Errorf(intent.CodeBudgetUncountable, "budget %s of tenant %s cannot count, because somebody changed its rows by hand; have it set again with `writ budget set`", broken, a.tenant)
+	}
 	switch {
 	case err != nil || problem == "" || covered:
 		return list, err

@@ -2,7 +2,9 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,11 +28,13 @@ func (r Row) admission(money *Money) admission {
 // budget in whose line it stands. statement is one on budget_waits that returns waitColumns.
 func (r Row) waiting(ctx context.Context, tx pgx.Tx, statement string) (a admission, budget uuid.UUID, err error) {
 	a = r.admission(nil)
-	err = tx.QueryRow(ctx, statement, r.ID[:]).Scan(&a.generation, &a.money, &a.number, (*[16]byte)(&budget))
+	var money *string
+	err = tx.QueryRow(ctx, statement, r.ID[:]).Scan(&a.generation, &money, &a.number, (*[16]byte)(&budget))
+	a.money = moneyIn(money)
 	return a, budget, err
 }
 
-const waitColumns = `generation, money, number, budget_id`
+const waitColumns = `generation, money::text, number, budget_id`
 
 // wait puts a newcomer at the end of the budget's line, unless there is room by now. Then it holds
 // the counter until it is committed, so that whoever releases something sees it there.
@@ -81,26 +85,42 @@ func leaveLine(ctx context.Context, tx pgx.Tx, row Row, counted bool) (uuid.UUID
 	return budget, nil
 }
 
+// moneyIn reads what was kept of what an intent costs that waits. What somebody changed by hand cannot
+// be counted.
+func moneyIn(kept *string) *Money {
+	if kept == nil {
+		return nil
+	}
+	var m Money
+	if json.Unmarshal([]byte(*kept), &m) != nil || m.Problem == "" && !intent.Countable(m.Amount) {
+		m.Problem = "what was kept of its amount was changed by hand"
+	}
+	return &m
+}
+
 // firstInLine is how many of one line are looked at together.
 const firstInLine = 100
 
 // AdmitWaiting counts those that wait for a budget that has room for them, each in one flushed
 // commit after which it is due, and returns their ids. In each line the first that came is the
 // first that is counted. It may be called by any number of workers at once, and writes nothing
-// when nobody waits or no budget has room. One that cannot be read does not hold up the lines of
-// others; the error is that of the last one.
+// when nobody waits or no budget has room. One that cannot be read keeps nobody else waiting: the error
+// names it when all others were looked at.
 func (s *Store) AdmitWaiting(ctx context.Context) (admitted []intent.ID, err error) {
-	var failed error
 	for {
 		ids, err := s.mayBeAdmitted(ctx)
 		if err != nil {
 			return admitted, err
 		}
 		moved := false
+		var wrong error
 		for _, id := range ids {
 			is, went, err := s.admitWaiting(ctx, id)
-			if err != nil {
-				failed = err
+			switch {
+			case intent.CodeOf(err) == intent.CodeDatabaseUnavailable:
+				return admitted, err
+			case err != nil:
+				wrong = errors.Join(wrong, fmt.Errorf("intent %s: %w", id, err))
 			}
 			if is {
 				admitted = append(admitted, id)
@@ -108,7 +128,7 @@ func (s *Store) AdmitWaiting(ctx context.Context) (admitted []intent.ID, err err
 			moved = moved || went
 		}
 		if !moved {
-			return admitted, failed
+			return admitted, wrong
 		}
 	}
 }
@@ -117,6 +137,8 @@ func (s *Store) AdmitWaiting(ctx context.Context) (admitted []intent.ID, err err
 // their budget cannot count and another one can by now.
 func (s *Store) mayBeAdmitted(ctx context.Context) ([]intent.ID, error) {
 	// What asks for more than is allowed at all stands in nobody's way; see charge.
+	// What stands in the line of a budget that there is not, because somebody changed it by hand, is
+	// looked at as if it had no line.
 	const query = `
 		SELECT l.intent_id, b.id, l.number
 		FROM ` + budgetsNow + `, LATERAL (
@@ -130,6 +152,8 @@ func (s *Store) mayBeAdmitted(ctx context.Context) ([]intent.ID, error) {
 		WHERE b.kind = 'money' AND b.allowed IS NOT NULL AND l.amount = 'infinity' AND l.money->>'problem' IS NULL
 			AND EXISTS (SELECT FROM budgets other WHERE other.tenant = b.tenant AND other.requester IN ('', i.principal) AND other.tool IN ('', i.tool)
 				AND other.kind = 'money' AND other.currency = l.money->>'currency' AND other.allowed IS NOT NULL)
+		UNION ALL
+		SELECT intent_id, budget_id, number FROM budget_waits w WHERE NOT EXISTS (SELECT FROM budgets WHERE id = w.budget_id)
 		ORDER BY 2, 3`
 	rows, err := s.pool.Query(ctx, query, firstInLine)
 	if err != nil {
@@ -145,7 +169,7 @@ func (s *Store) mayBeAdmitted(ctx context.Context) ([]intent.ID, error) {
 // moved says that it did either.
 func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved bool, err error) {
 	const read = `SELECT ` + waitColumns + ` FROM budget_waits WHERE intent_id = $1`
-	const stay = `UPDATE budget_waits SET budget_id = $2, amount = $3 WHERE intent_id = $1`
+	const stay = `UPDATE budget_waits SET budget_id = $2, amount = $3 WHERE intent_id = $1 AND (budget_id <> $2 OR amount <> $3)`
 	// Its due time is the end of the wait for a person, if it waits for one as well.
 	const goOn = `
 		WITH counted AS (DELETE FROM budget_waits WHERE intent_id = $1)
@@ -156,7 +180,7 @@ func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved
 		if err != nil || !row.awaitsBudget() {
 			return err // admitted or ended meanwhile
 		}
-		a, budget, err := row.waiting(ctx, tx, read)
+		a, _, err := row.waiting(ctx, tx, read)
 		if err != nil {
 			return err
 		}
@@ -167,9 +191,10 @@ func (s *Store) admitWaiting(ctx context.Context, id intent.ID) (admitted, moved
 		case stop == nil:
 			admitted, moved = true, true
 			_, err = tx.Exec(ctx, goOn, id[:])
-		case stop.budget != budget:
-			moved = true
-			_, err = tx.Exec(ctx, stay, id[:], stop.budget, stop.amount)
+		case stop.broken: // it stays in its line until that budget can count again
+		default:
+			tag, failed := tx.Exec(ctx, stay, id[:], stop.budget, stop.amount)
+			moved, err = tag.RowsAffected() > 0, failed
 		}
 		return err
 	})

@@ -28,7 +28,7 @@ type Consent struct {
 func (s *Store) SetConsent(ctx context.Context, on ConsentSubject, granted bool, by Decider) (Consent, error) {
 	const insert = `
 		INSERT INTO consents (tenant, person, purpose, number, granted, ` + deciderColumns + `, changed_at)
-		SELECT $1, $2, $3, 1 + (SELECT count(*) FROM consents WHERE tenant = $1 AND person = $2 AND purpose = $3),
+		SELECT $1, $2, $3, 1 + coalesce((SELECT max(number) FROM consents WHERE tenant = $1 AND person = $2 AND purpose = $3), 0),
 			$4, $5, $6, $7, $8, $9, writ_now()
 		RETURNING changed_at`
 	c := Consent{ConsentSubject: on, Granted: granted, Said: Said{By: by}}

@@ -196,7 +196,7 @@ func notAwaiting(ctx context.Context, tx pgx.Tx, row Row) error {
 func insertDecision(ctx context.Context, tx pgx.Tx, row Row, d Decision) error {
 	const statement = `
 		INSERT INTO decisions (intent_id, number, kind, commitment, generation, decided_at, attempts, lookups, media_type, result, ` + deciderColumns + `)
-		SELECT $1, 1 + count(*), $2, $3, $4, $5, $6, $7, nullif($8, ''), $9, $10, $11, $12, $13, $14 FROM decisions WHERE intent_id = $1`
+		SELECT $1, 1 + coalesce(max(number), 0), $2, $3, $4, $5, $6, $7, nullif($8, ''), $9, $10, $11, $12, $13, $14 FROM decisions WHERE intent_id = $1`
 	if d.Permit != nil {
 		if err := d.Permit(row, d.Kind); err != nil {
 			return err

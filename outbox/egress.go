@@ -48,7 +48,7 @@ type EgressRule struct {
 
 const addEgressRule = `
 	INSERT INTO egress_rules (tenant, data_class, provider, number, allowed, ` + deciderColumns + `, changed_at)
-	SELECT $1, $2, $3, 1 + (SELECT count(*) FROM egress_rules WHERE tenant = $1 AND data_class = $2 AND provider = $3),
+	SELECT $1, $2, $3, 1 + coalesce((SELECT max(number) FROM egress_rules WHERE tenant = $1 AND data_class = $2 AND provider = $3), 0),
 		$4, $5, $6, $7, $8, $9, writ_now()
 	RETURNING changed_at`
 

@@ -71,7 +71,7 @@ func (r *Row) readFacts(lookups, decided []byte) error {
 			continue
 		}
 		if err := json.Unmarshal(column.json, column.into); err != nil {
-			return fmt.Errorf("%s of intent %s: %w", column.what, r.ID, err)
+			return Unreadable(fmt.Sprintf("the %s of intent %s", column.what, r.ID), err)
 		}
 	}
 	for _, f := range asked {

@@ -29,7 +29,7 @@ type Resolution struct {
 // retry_refused if the rule would not go on although a person lets it.
 func (s *Store) Resolve(ctx context.Context, id intent.ID, as Resolution, by Decider, seal Seal) (Row, error) {
 	if !slices.Contains([]intent.DecisionKind{intent.ResolveApplied, intent.ResolveNotApplied, intent.Retry}, as.Kind) {
-		return Row{}, intent.Errorf(intent.CodeInvalidResolution, "%q is no resolution; nothing was decided", as.Kind)
+		return Row{}, intent.Errorf(intent.CodeInvalidResolution, "%.64q is no resolution; nothing was decided", as.Kind)
 	}
 	d := Decision{Kind: as.Kind, Decider: by, MediaType: as.MediaType, Result: as.Result}
 	var row Row

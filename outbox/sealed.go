@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"writ/intent"
 )
@@ -24,7 +23,7 @@ func (r Row) Authorized() intent.Authorized {
 func (r Row) Context() (intent.EffectContext, error) {
 	var c intent.EffectContext
 	if err := json.Unmarshal(r.EffectContext, &c); err != nil {
-		return c, fmt.Errorf("effect context of intent %s: %w", r.ID, err)
+		return c, Unreadable("what is recorded as the effect context of intent "+r.ID.String(), err)
 	}
 	return c, nil
 }

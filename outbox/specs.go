@@ -76,7 +76,7 @@ func (s *Store) Spec(ctx context.Context, name string) (Spec, error) {
 }
 
 func unknownTool(name string) error {
-	return intent.Errorf(intent.CodeUnknownTool, "no worker has published a tool named %q; `writ tools list` shows those that exist", name)
+	return intent.Errorf(intent.CodeUnknownTool, "no worker has published a tool named %.100q; `writ tools list` shows those that exist", name)
 }
 
 // SpecOf returns a tool as it was published under a digest, whatever is in force now; false if

@@ -109,6 +109,12 @@ func DatabaseError(err error) error {
 	return refused(intent.CodeDatabaseRefused, "PostgreSQL refused a statement, which is a defect of Writ or of its schema", pg, err)
 }
 
+// Unreadable is the error, with code database_refused, of something in a row that nobody can read,
+// because somebody changed it by hand.
+func Unreadable(what string, err error) *intent.Error {
+	return intent.Errorf(intent.CodeDatabaseRefused, "%s cannot be read, which is a defect of Writ, or of a row that was changed by hand: %w", what, err)
+}
+
 func unavailable(err error) error {
 	return intent.Errorf(intent.CodeDatabaseUnavailable, "PostgreSQL did not answer; to ask again is safe, for an intent with the same request key: %w", err)
 }
@@ -209,7 +215,7 @@ func scan(rows pgx.Rows, r *Row) error {
 	copy(r.SpecDigest[:], spec)
 	copy(r.Commitment[:], commitment)
 	if err := json.Unmarshal(rules, &r.Rules); err != nil {
-		return fmt.Errorf("rules of intent %s: %w", r.ID, err)
+		return Unreadable("what is recorded as the rules of intent "+r.ID.String(), err)
 	}
 	r.CreatedAt, r.ReadAt = r.CreatedAt.UTC(), r.ReadAt.UTC()
 	r.FirstSentAt, r.DueAt, r.EndedAt, r.ConfirmBy = value(firstSent).UTC(), value(due).UTC(), value(ended).UTC(), value(confirmBy).UTC()

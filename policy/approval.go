@@ -12,7 +12,7 @@ import (
 
 // Approval is the demand of a verdict that allows: people must confirm before anything is sent.
 type Approval struct {
-	// Approvers is how many different people must confirm; 0 is 1.
+	// Approvers is how many different people must confirm, MaxApprovers at most; 0 is 1.
 	Approvers int
 }
 
@@ -82,7 +82,7 @@ func (e *Engine) Suffice(ctx context.Context, d Decision, f Facts, list []Confir
 	for _, c := range list {
 		act := Act{Action: ActionConfirm, By: c.By, On: f}
 		act.On.Now = c.At
-		verdict, denial, err := consult(ctx, on, rules, func(ctx context.Context) (Verdict, error) { return rules.MayDecide(ctx, act) })
+		verdict, denial, err := judge(ctx, on, rules, func(ctx context.Context) (Verdict, error) { return rules.MayDecide(ctx, act) })
 		switch {
 		case err != nil || denial.Code != "":
 			return denial, err

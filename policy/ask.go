@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,8 +12,11 @@ import (
 // timeout is how long a policy, or a gate, may take.
 const timeout = 500 * time.Millisecond
 
+// errNoAnswer is the error of somebody who ended the goroutine that asked, as runtime.Goexit does.
+var errNoAnswer = errors.New("it ended without an answer")
+
 // ask asks somebody of the host and stops waiting at the deadline of ctx, also for one that ignores
-// it; a panic is an error like any other.
+// it; a panic is an error like any other, and so is the end of the goroutine.
 func ask[T any](ctx context.Context, question func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -20,7 +24,7 @@ func ask[T any](ctx context.Context, question func(context.Context) (T, error)) 
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		var a answer
+		a := answer{err: errNoAnswer}
 		defer func() {
 			if p := recover(); p != nil {
 				a.err = fmt.Errorf("panic: %s", panictext.Of(p))

@@ -3,7 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	"writ/intent"
 	"writ/internal/jsonpointer"
@@ -18,11 +17,6 @@ type Money struct {
 	Problem string
 }
 
-// countable is a decimal that a budget counts exactly: up to 30 digits, and 18 behind the point,
-// which is more than any currency has. A number in a payload is in RFC 8785's notation, which has
-// an exponent only outside of that range, or for an amount under a millionth.
-var countable = regexp.MustCompile(`^[0-9]{1,30}(\.[0-9]{1,18})?$`)
-
 // MoneyOf reads what the payload costs, where the JSON Pointers of a tool's spec say. It is nil if
 // amount is empty: the tool costs nothing that a budget could count.
 func MoneyOf(payload []byte, amount, currency string) *Money {
@@ -33,7 +27,7 @@ func MoneyOf(payload []byte, amount, currency string) *Money {
 	switch {
 	case m.Amount == "":
 		m.Problem = fmt.Sprintf("the payload has no amount at %s", amount)
-	case !countable.MatchString(m.Amount):
+	case !intent.Countable(m.Amount):
 		m.Problem = fmt.Sprintf("the amount at %s is no decimal of zero or more with at most 30 digits and 18 behind the point", amount)
 	}
 	if currency != "" {
@@ -44,9 +38,6 @@ func MoneyOf(payload []byte, amount, currency string) *Money {
 	}
 	return m
 }
-
-// Countable reports whether a budget can allow so much.
-func Countable(amount string) bool { return countable.MatchString(amount) }
 
 // OverBudget is the denial of an intent that the budgets have no room for, or that they cannot
 // count; false if err says something else.

@@ -127,9 +127,6 @@ func (on *evaluation) egress(ctx context.Context) (Decision, error) {
 	})
 }
 
-// named is a gate or a policy.
-type named interface{ Name() string }
-
 // need is something that a tool declares and a gate answers for.
 type need struct {
 	what string
@@ -146,7 +143,7 @@ func (on *evaluation) need(ctx context.Context, n need) (Decision, error) {
 		}
 		return Decision{Policy: builtIn, Code: n.missing, Reason: "the tool needs " + n.what + ", and this worker has no gate to ask about it"}, nil
 	}
-	verdict, denial, err := consult(ctx, on, n.gate, func(ctx context.Context) (Verdict, error) { return n.ask(ctx, on.facts) })
+	verdict, denial, err := judge(ctx, on, n.gate, func(ctx context.Context) (Verdict, error) { return n.ask(ctx, on.facts) })
 	if err != nil || denial.Code != "" || verdict.Allow || verdict.Unsaid && on.lets("nobody has said anything of "+n.what) {
 		return denial, err
 	}
@@ -163,7 +160,7 @@ func (on *evaluation) lets(pass string) bool {
 }
 
 func (on *evaluation) hostPolicy(ctx context.Context) (Decision, error) {
-	verdict, denial, err := consult(ctx, on, on.policy, func(ctx context.Context) (Verdict, error) { return on.policy.Evaluate(ctx, on.facts) })
+	verdict, denial, err := judge(ctx, on, on.policy, func(ctx context.Context) (Verdict, error) { return on.policy.Evaluate(ctx, on.facts) })
 	if err != nil || denial.Code != "" {
 		return denial, err
 	}
@@ -173,6 +170,17 @@ func (on *evaluation) hostPolicy(ctx context.Context) (Decision, error) {
 		return d, nil
 	}
 	return d.demand(verdict.Approval), nil
+}
+
+// judge is consult for a verdict, which has to be one that a decision can hold.
+func judge(ctx context.Context, on *evaluation, whom named, question func(context.Context) (Verdict, error)) (Verdict, Decision, error) {
+	return consult(ctx, on, whom, func(ctx context.Context) (Verdict, error) {
+		v, err := question(ctx)
+		if err == nil {
+			err = v.check()
+		}
+		return v, err
+	})
 }
 
 // consult asks a gate or a policy. The denial is not the zero Decision if it gave no answer; the

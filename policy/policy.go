@@ -2,6 +2,8 @@ package policy
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"writ/intent"
@@ -35,22 +37,51 @@ type Tool struct {
 	Consents, DataClasses []string
 }
 
+// The limits of a verdict, which stands in decisions, receipts and Temporal's history. One that is
+// beyond them is no answer: a denial with code gate_error.
+const (
+	// MaxApprovers is how many people an Approval may ask for.
+	MaxApprovers = 20
+	// MaxPolicies is how many policies a verdict may name.
+	MaxPolicies = 2000
+	// MaxReason is the length of a reason in bytes.
+	MaxReason = 16 << 10
+	// maxID is the length in bytes of a policy's id, and of a digest.
+	maxID = 255
+)
+
 // Verdict is the answer of a host's policy, or of a gate.
 type Verdict struct {
 	Allow bool
 	// Unsaid says of a gate's no that nobody has said anything: the development profile lets it
 	// pass. Only without Allow.
 	Unsaid bool
-	// Reason is one sentence for the person who reads the decision. It must not repeat
-	// secret values of the payload.
+	// Reason is one sentence for the person who reads the decision, of at most MaxReason bytes. It
+	// must not repeat secret values of the payload.
 	Reason string
-	// Policies are the ids of the policies that decided, and Digest is that of the set which they
-	// are from. Both may be empty.
+	// Policies are the ids of the policies that decided, MaxPolicies at most, and Digest is that of
+	// the set which they are from. Both may be empty; an id or a digest has at most 255 bytes.
 	Policies []string
 	Digest   string
 	// Approval asks for people to confirm before anything is sent; nil: nobody has to. Only if
 	// Allow.
 	Approval *Approval
+}
+
+// check is the error of a verdict that is beyond the limits. It repeats nothing of it.
+func (v Verdict) check() error {
+	tooLong := func(id string) bool { return len(id) > maxID }
+	switch {
+	case len(v.Reason) > MaxReason:
+		return fmt.Errorf("the reason has %d bytes and %d are allowed", len(v.Reason), MaxReason)
+	case len(v.Policies) > MaxPolicies:
+		return fmt.Errorf("%d policies are named and %d may be", len(v.Policies), MaxPolicies)
+	case tooLong(v.Digest) || slices.ContainsFunc(v.Policies, tooLong):
+		return fmt.Errorf("an id or the digest has more than %d bytes", maxID)
+	case v.Approval != nil && (v.Approval.Approvers < 0 || v.Approval.Approvers > MaxApprovers):
+		return fmt.Errorf("%d people are to confirm, and that is not from 1 to %d", v.Approval.Approvers, MaxApprovers)
+	}
+	return nil
 }
 
 // Policy is a host's rule about who may run what. Implementations are safe for

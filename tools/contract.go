@@ -1,8 +1,12 @@
 package tools
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"writ/intent"
 	"writ/internal/jsonpointer"
@@ -95,7 +99,8 @@ type LookupContract struct {
 // been sent by then.
 const Immediate time.Duration = -1
 
-// Stake names members of the payload, as JSON Pointers (RFC 6901) such as "/amount".
+// Stake names members of the payload, as JSON Pointers (RFC 6901) such as "/amount". None of them is
+// writeOnly.
 type Stake struct {
 	// Amount is a decimal string or a number; Currency is text.
 	Amount, Currency string
@@ -107,6 +112,28 @@ func (m Mismatch) known() bool {
 		return true
 	}
 	return false
+}
+
+// hidden says which member the input schema marks writeOnly, or may: what is at stake is shown and counted,
+// and stands in what budgets say.
+func (s Stake) hidden(input *Schema) string {
+	for _, at := range []struct{ name, pointer string }{{"Amount", s.Amount}, {"Currency", s.Currency}} {
+		if at.pointer == "" {
+			continue
+		}
+		var document any
+		for _, token := range slices.Backward(slices.Collect(jsontext.Pointer(at.pointer).Tokens())) {
+			document = map[string]any{token: document}
+		}
+		encoded, err := json.Marshal(document)
+		if err != nil {
+			return fmt.Sprintf("Stake.%s names nothing: %v", at.name, err)
+		}
+		if _, masked, err := input.Mask(encoded); err != nil || len(masked) > 0 {
+			return fmt.Sprintf("Stake.%s is, or may be, what InputSchema marks writeOnly, and what is at stake is shown; name another member", at.name)
+		}
+	}
+	return ""
 }
 
 func (s Stake) problem() string {

@@ -225,6 +225,9 @@ func (s Spec) compile() (input, output *Schema, err error) {
 	if input, err = compileSchema(s.InputSchema); err != nil {
 		return nil, nil, s.invalid("InputSchema " + err.Error())
 	}
+	if problem := s.Stake.hidden(input); problem != "" {
+		return nil, nil, s.invalid(problem)
+	}
 	if output, err = compileSchema(s.OutputSchema); err != nil {
 		return nil, nil, s.invalid("OutputSchema " + err.Error())
 	}

@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -100,9 +101,15 @@ func TestASpecThatContradictsItselfIsRefusedWithItsName(t *testing.T) {
 		"an action without a guard": {func(s *tools.Spec) {
 			s.Duplicates = tools.DuplicateGuard{Window: tools.NoGuard, Action: intent.RefuseDuplicates}
 		}, intent.CodeInvalidSpec},
-		"a stake without a slash":      {func(s *tools.Spec) { s.Stake.Amount = "amount" }, intent.CodeInvalidSpec},
-		"a stake with a bad escape":    {func(s *tools.Spec) { s.Stake.Amount = "/~2" }, intent.CodeInvalidSpec},
-		"a currency at no pointer":     {func(s *tools.Spec) { s.Stake = tools.Stake{Amount: "/amount", Currency: "/a~"} }, intent.CodeInvalidSpec},
+		"a stake without a slash":   {func(s *tools.Spec) { s.Stake.Amount = "amount" }, intent.CodeInvalidSpec},
+		"a stake with a bad escape": {func(s *tools.Spec) { s.Stake.Amount = "/~2" }, intent.CodeInvalidSpec},
+		"a currency at no pointer":  {func(s *tools.Spec) { s.Stake = tools.Stake{Amount: "/amount", Currency: "/a~"} }, intent.CodeInvalidSpec},
+		"a secret at stake": {func(s *tools.Spec) {
+			s.Stake.Amount, s.InputSchema = "/card/limit", json.RawMessage(`{"properties":{"card":{"properties":{"limit":{"type":"string","writeOnly":true}}}}}`)
+		}, intent.CodeInvalidSpec},
+		"a secret currency": {func(s *tools.Spec) {
+			s.Stake, s.InputSchema = tools.Stake{Amount: "/amount", Currency: "/card/currency"}, json.RawMessage(`{"properties":{"amount":true,"card":{"writeOnly":true}}}`)
+		}, intent.CodeInvalidSpec},
 		"a currency without an amount": {func(s *tools.Spec) { s.Stake.Currency = "/currency" }, intent.CodeInvalidSpec},
 		"an action that nobody knows":  {func(s *tools.Spec) { s.Duplicates.Action = "ignore" }, intent.CodeInvalidSpec},
 	} {

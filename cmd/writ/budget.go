@@ -50,7 +50,12 @@ Who changed a budget, when and why is kept; see writ budget history.`,
   writ budget set --tenant acme --requester agent-7 --intents 50 --per 1h
   writ budget set --tenant acme --concurrency 10 --over wait`,
 		Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.setBudget(cmd, f, by) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := noneEmpty(cmd.LocalNonPersistentFlags(), "currency", "over"); err != nil {
+				return err // it would be a budget of another kind
+			}
+			return p.setBudget(cmd, f, by)
+		},
 	}
 	cmd.Flags().StringVar(&f.Tenant, "tenant", writ.DefaultTenant, "count the intents of the tenant of this `name`")
 	cmd.Flags().StringVar(&f.Requester, "requester", "", "only those that the principal of this `name` asks for")
@@ -176,7 +181,11 @@ func writeBudgets(w io.Writer, list []writ.Budget) {
 		if b.WindowMS > 0 {
 			per = (time.Duration(b.WindowMS) * time.Millisecond).String()
 		}
-		rows = append(rows, []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, string(b.Over), b.Used, dash(b.Left),
+		left := dash(b.Left)
+		if b.Broken {
+			left = "cannot count: changed by hand"
+		}
+		rows = append(rows, []string{b.Tenant, orAny(b.Requester), orAny(b.Tool), allowedText(b), per, string(b.Over), b.Used, left,
 			strconv.Itoa(b.Waiting), dash(moment(b.EndsAt)), decisionText(b.Principal, b.Note, b.ChangedAt), b.ID})
 	}
 	writeTable(w, rows)

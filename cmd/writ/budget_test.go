@@ -77,4 +77,27 @@ func TestABudgetThatCannotBeMeantIsRefused(t *testing.T) {
 			t.Errorf("%q: status %d, %+v", args, r.status, f.Error)
 		}
 	}
+	for _, amount := range []string{"", "NaN", "Infinity", "1e400", "-0", "+1", "100,00", "1.", ".5", "0x10", " 1", "1\n", "\u0661", "1_000", "1/2", strings.Repeat("9", 31), "0." + strings.Repeat("1", 19)} {
+		for _, kind := range [][]string{{"--money", amount, "--per", "1h"}, {"--intents", amount, "--per", "1h"}, {"--concurrency", amount}} {
+			var f failure
+			r := store.writ(t, append([]string{"budget", "set", "-o", "json"}, kind...)...)
+			if r.document(t, &f); r.status != 2 || f.Error.Code != "invalid_budget" {
+				t.Errorf("%q: status %d, %+v", kind, r.status, f.Error)
+			}
+		}
+	}
+	// As a script's unset variable leaves them.
+	for _, args := range [][]string{
+		{"set", "--money", "1", "--per", "1h", "--currency", ""}, {"set", "--money", "1", "--per", "1h", "--over", ""}, {"list", "--tenant", ""},
+		{"set", "--money", "1", "--per", "1e3h"}, {"set", "--money", "1", "--per", "9999999999h"},
+	} {
+		var f failure
+		r := store.writ(t, append([]string{"budget", "-o", "json"}, args...)...)
+		if r.document(t, &f); r.status != 2 || f.Error.Code != "usage" {
+			t.Errorf("%q: status %d, %+v", args, r.status, f.Error)
+		}
+	}
+	if r := store.writ(t, "budget", "list", "--all", "-o", "json"); r.stdout != "[]\n" {
+		t.Errorf("something was written: %s", r.stdout)
+	}
 }

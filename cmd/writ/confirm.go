@@ -119,7 +119,7 @@ func (p *program) decide(cmd *cobra.Command, text string, f decisionFlags, said 
 	if err != nil {
 		return err
 	}
-	v.Payload = unpainted(v.Payload)
+	v.Payload, v.Decision = unpainted(v.Payload), unpainted(v.Decision)
 	return p.print(v, func(w io.Writer) {
 		var b block
 		b.add("decision", said(v))

@@ -37,7 +37,7 @@ func (p *program) getIntent(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	v.Payload = unpainted(v.Payload)
+	v.Payload, v.Decision = unpainted(v.Payload), unpainted(v.Decision)
 	return p.print(v, func(w io.Writer) { writeIntent(w, v) })
 }
 

@@ -113,7 +113,8 @@ func printable(text string) string {
 }
 
 // unpainted returns JSON of the same value in which every character that does not print is an
-// escape: a payload must not repaint what somebody reads who decides about it.
+// escape: what callers and policies write must not repaint what somebody reads who decides about
+// it. The JSON is on one line.
 func unpainted(raw json.RawMessage) json.RawMessage {
 	var out []byte
 	for _, r := range string(raw) {

@@ -30,6 +30,9 @@ workers with --stored-policies.`
 
 // policyFiles reads the policies of a folder.
 func policyFiles(folder string) (*cedar.Set, error) {
+	if folder == "" {
+		return nil, usage("the FOLDER is empty; name one")
+	}
 	set, err := cedar.Load(os.DirFS(folder))
 	if err != nil {
 		return nil, placed(folder, err)

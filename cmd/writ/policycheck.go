@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,26 +21,37 @@ import (
 type toolsFlag struct{ file string }
 
 func (f *toolsFlag) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.file, "tools", "", "`file` with what writ tools list -o json prints (default: the tools in PostgreSQL)")
+	cmd.Flags().StringVar(&f.file, "tools", "", "`file` with what writ tools list -o json prints, or - for standard input (default: the tools in PostgreSQL)")
 }
+
+// toolsFile is what --tools names.
+var toolsFile = input{what: "list of --tools", flag: "--tools", limit: 64 << 20, shrink: "name what `writ tools list -o json` prints", bare: true}
 
 // read returns the tools.
 func (f toolsFlag) read(ctx context.Context, p *program) ([]writ.Tool, error) {
 	if f.file == "" {
 		return withClient(ctx, p, (*writ.Client).Tools)
 	}
-	text, err := os.ReadFile(f.file)
+	text, err := toolsFile.read(ctx, f.file, p.stdin)
 	if err != nil {
-		return nil, usage("--tools cannot be read: %w", err)
+		return nil, err
 	}
 	var list []writ.Tool
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, usage("--tools %s is not what `writ tools list -o json` prints: %w", f.file, err)
+	err = json.Unmarshal(text, &list)
+	if err == nil && list == nil {
+		err = errors.New("it is no list")
 	}
-	for _, t := range list {
-		if err := intent.CheckName("tool", t.Name); err != nil {
-			return nil, usage("--tools %s is not what `writ tools list -o json` prints: %w", f.file, err)
+	for i, t := range list {
+		switch {
+		case err != nil:
+		case slices.ContainsFunc(list[:i], func(other writ.Tool) bool { return other.Name == t.Name }):
+			err = fmt.Errorf("it has %.100q twice", t.Name)
+		default:
+			err = intent.CheckName("tool", t.Name)
 		}
+	}
+	if err != nil {
+		return nil, usage("--tools %s is not what `writ tools list -o json` prints: %w", f.file, err)
 	}
 	return list, nil
 }
@@ -84,14 +95,14 @@ func (p *program) checkPolicies(ctx context.Context, folder string, from toolsFl
 		return err
 	}
 	report := policyReport{Policies: []string{}, Tools: toolNames(list), Faults: []cedar.Fault{}}
-	set, err := cedar.Load(os.DirFS(folder))
+	set, err := policyFiles(folder)
 	if err == nil {
 		report.PolicyDigest, report.Policies = set.Digest().String(), set.IDs()
 		_, err = set.ForTools(writ.Hosted(list))
 	}
 	var faults cedar.Faults
 	if err != nil && !errors.As(err, &faults) {
-		return placed(folder, err)
+		return err
 	}
 	for _, f := range faults {
 		f.File = filepath.Join(folder, f.File)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -43,7 +44,7 @@ func (q policyQuestion) check() string {
 	case q.isRequest() && q.Requester != nil:
 		return "who asks is the principal; a requester is only of an action by which people decide"
 	case !q.isRequest() && q.Requester == nil:
-		return "the requester is missing: who asked for what " + string(q.Action) + " decides about"
+		return fmt.Sprintf("the requester is missing: who asked for what %.64q decides about", q.Action)
 	}
 	return ""
 }
@@ -53,7 +54,7 @@ func (q policyQuestion) check() string {
 func (q policyQuestion) act(list []writ.Tool) (writ.Tool, policy.Act, error) {
 	at := slices.IndexFunc(list, func(t writ.Tool) bool { return t.Name == q.Tool })
 	if at < 0 {
-		return writ.Tool{}, policy.Act{}, intent.Errorf(intent.CodeUnknownTool, "there is no tool named %q; `writ tools list` shows those that workers have published", q.Tool)
+		return writ.Tool{}, policy.Act{}, intent.Errorf(intent.CodeUnknownTool, "there is no tool named %.100q; `writ tools list` shows those that workers have published", q.Tool)
 	}
 	tool := list[at]
 	asks := q.policyIdentity

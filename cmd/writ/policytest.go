@@ -59,6 +59,9 @@ type testReport struct {
 	Cases        []caseResult `json:"cases"`
 }
 
+// maxCases is the size of a file with cases in bytes.
+const maxCases = 16 << 20
+
 // testFiles is how the names of files with cases end.
 const testFiles = ".tests.json"
 
@@ -163,19 +166,21 @@ func readCases(folder string) (all []placedCase, err error) {
 		if !info.Mode().IsRegular() {
 			return usage("the cases cannot be read: %s is no file", path) // a pipe or a device has no end
 		}
-		text, err := os.ReadFile(path)
+		text, err := input{what: "file of cases " + path, limit: maxCases, shrink: "divide it into several", bare: true}.readFile(path)
 		if err != nil {
-			return usage("the cases cannot be read: %w", err)
+			return err
 		}
 		var list []policyCase
 		if err := jsonv2.Unmarshal(text, &list, jsonv2.RejectUnknownMembers(true)); err != nil {
 			return usage("%s: %w", path, err)
 		}
+		named := make(map[string]bool, len(list))
 		for _, c := range list {
 			of := placedCase{c, path}
-			if err := of.checkBeside(all); err != nil {
+			if err := of.check(named[c.Name]); err != nil {
 				return err
 			}
+			named[c.Name] = true
 			all = append(all, of)
 		}
 		return nil
@@ -186,20 +191,20 @@ func readCases(folder string) (all []placedCase, err error) {
 	return all, err
 }
 
-// checkBeside refuses a case that says less than it seems to.
-func (c placedCase) checkBeside(earlier []placedCase) error {
+// check refuses a case that says less than it seems to, or has the name of another one of its file.
+func (c placedCase) check(twice bool) error {
 	wrong := ""
 	switch {
 	case c.Name == "":
 		wrong = "a case has no name"
-	case slices.ContainsFunc(earlier, func(e placedCase) bool { return e.file == c.file && e.Name == c.Name }):
-		wrong = fmt.Sprintf("two cases have the name %q", c.Name)
+	case twice:
+		wrong = fmt.Sprintf("two cases have the name %.100q", c.Name)
 	case c.Expect != expectAllow && c.Expect != expectConfirm && c.Expect != expectDeny && c.Expect != expectError:
-		wrong = fmt.Sprintf("%s: expect is allow, confirm, deny or error, and not %q", c.Name, c.Expect)
+		wrong = fmt.Sprintf("%s: expect is allow, confirm, deny or error, and not %.64q", c.Name, c.Expect)
 	case c.Expect == expectConfirm && !c.isRequest():
 		wrong = c.Name + ": confirm is expected of requests alone"
-	case c.check() != "":
-		wrong = c.Name + ": " + c.check()
+	case c.policyQuestion.check() != "":
+		wrong = c.Name + ": " + c.policyQuestion.check()
 	case c.Approvers < 0 || c.Approvers > 0 && c.Expect != expectConfirm:
 		wrong = c.Name + ": approvers is a number from 1, and only of confirm"
 	case c.Policies != nil && c.Expect == expectError:

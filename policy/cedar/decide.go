@@ -2,6 +2,7 @@ package cedar
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/cedar-policy/cedar-go"
@@ -23,8 +24,12 @@ func (s *Set) GovernsDeciders() bool {
 }
 
 // MayDecide permits an action that the policies do not govern, and else what a policy permits that
-// names the action in its head, and none forbids. Errors are as those of Evaluate.
+// names the action in its head, and none forbids. Errors are as those of Evaluate; an action by
+// which nobody decides is one.
 func (s *Set) MayDecide(_ context.Context, a policy.Act) (policy.Verdict, error) {
+	if !slices.Contains(policy.DecidingActions(), a.Action) {
+		return policy.Verdict{}, fmt.Errorf("nobody decides by the action %.64q", a.Action)
+	}
 	if !s.governs(a.Action) {
 		return policy.Verdict{Allow: true, Reason: "no policy names " + string(a.Action), Digest: s.digest.String()}, nil
 	}

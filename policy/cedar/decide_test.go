@@ -121,6 +121,16 @@ func TestPoliciesSeeTheDeciderTheRequesterAndTheIntent(t *testing.T) {
 	}
 }
 
+func TestNobodyDecidesByAnActionThatThereIsNot(t *testing.T) {
+	t.Parallel()
+	set := bind(t, `permit(principal, action, resource);`).(policy.Deciders)
+	for _, action := range []policy.Action{"", "tool.exec", policy.ActionExecute} {
+		if v, err := set.MayDecide(t.Context(), deciding(action, "bob")); err == nil || v.Allow {
+			t.Errorf("%q: %+v", action, v)
+		}
+	}
+}
+
 func TestAPolicyThatFailsAboutADeciderIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	text := fromFinance + `@id("x") forbid(principal, action == Action::"tool.confirm", resource == Tool::"payments.refund") when { context.payload has count && context.payload.count + 1 > 5 };`

@@ -71,9 +71,9 @@ func (s *Set) verdict(allow bool, matched, demands []rule) policy.Verdict {
 	case !allow && len(matched) == 0:
 		v.Reason = "no policy permits it"
 	case !allow:
-		v.Reason = "forbidden by " + strings.Join(v.Policies, ", ") + reasons(matched)
+		v.Reason = "forbidden by " + some(v.Policies) + reasons(matched)
 	default:
-		v.Reason = "permitted by " + strings.Join(v.Policies, ", ")
+		v.Reason = "permitted by " + some(v.Policies)
 	}
 	if !allow || len(demands) == 0 {
 		return v
@@ -86,11 +86,22 @@ func (s *Set) verdict(allow bool, matched, demands []rule) policy.Verdict {
 	return v
 }
 
+// maxTold is how many policies, and how many of their reasons, a reason tells.
+const maxTold = 10
+
+// some names the policies, or the first of them and how many others there are.
+func some(ids []string) string {
+	if len(ids) <= maxTold {
+		return strings.Join(ids, ", ")
+	}
+	return fmt.Sprintf("%s and %d others", strings.Join(ids[:maxTold], ", "), len(ids)-maxTold)
+}
+
 // reasons is what the policies' authors say, after a colon.
 func reasons(list []rule) string {
 	var said []string
 	for _, r := range list {
-		if r.reason != "" && !slices.Contains(said, r.reason) {
+		if len(said) < maxTold && r.reason != "" && !slices.Contains(said, r.reason) {
 			said = append(said, r.reason)
 		}
 	}
@@ -102,8 +113,12 @@ func reasons(list []rule) string {
 
 // matched returns the rules of a diagnostic, ordered by id.
 func (s *Set) matched(d cedar.Diagnostic) (list []rule) {
+	matched := make(map[cedar.PolicyID]bool, len(d.Reasons))
+	for _, reason := range d.Reasons {
+		matched[reason.PolicyID] = true
+	}
 	for _, r := range s.rules {
-		if slices.ContainsFunc(d.Reasons, func(reason cedar.DiagnosticReason) bool { return string(reason.PolicyID) == r.id }) {
+		if matched[cedar.PolicyID(r.id)] {
 			list = append(list, r)
 		}
 	}

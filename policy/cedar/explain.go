@@ -73,9 +73,12 @@ func (s *Set) Explain(ctx context.Context, a policy.Act) Explanation {
 	if err != nil {
 		return e
 	}
+	starts := s.starts()
 	for _, r := range s.rules {
 		if s.concerns(r, a.Action) && slices.Contains(s.under((*expast.Policy)(r.policy.AST()).Resource), q.tool.Name) {
-			e.Considered = append(e.Considered, s.consider(r, q))
+			considered := q.consider(r)
+			considered.Text = textOf(r, s.files[r.file], starts[r.file])
+			e.Considered = append(e.Considered, considered)
 		}
 	}
 	order := []Outcome{Applies, Fails, DoesNotApply}
@@ -110,8 +113,9 @@ func (q question) ask(p *cedar.Policy) (applies bool, failed string) {
 	return len(why.Reasons) > 0, ""
 }
 
-func (s *Set) consider(r rule, q question) Considered {
-	c := Considered{ID: r.id, File: r.file, Line: r.policy.Position().Line, Kind: "forbid", Text: s.textOf(r)}
+// consider says what becomes of the policy, without its text.
+func (q question) consider(r rule) Considered {
+	c := Considered{ID: r.id, File: r.file, Line: r.policy.Position().Line, Kind: "forbid"}
 	switch {
 	case r.approvers > 0:
 		c.Kind = "confirm"
@@ -129,16 +133,26 @@ func (s *Set) consider(r rule, q question) Considered {
 	return c
 }
 
-// textOf cuts the policy out of its file: up to the next one, without the comments before that.
-func (s *Set) textOf(r rule) string {
-	text := s.files[r.file]
-	end := len(text)
-	for _, other := range s.rules {
-		if at := other.policy.Position().Offset; other.file == r.file && at > r.policy.Position().Offset {
-			end = min(end, at)
-		}
+// starts says where in each file its policies begin, in order.
+func (s *Set) starts() map[string][]int {
+	starts := map[string][]int{}
+	for _, r := range s.rules {
+		starts[r.file] = append(starts[r.file], r.policy.Position().Offset)
 	}
-	lines := strings.Split(text[r.policy.Position().Offset:end], "\n")
+	for _, list := range starts {
+		slices.Sort(list)
+	}
+	return starts
+}
+
+// textOf cuts the policy out of its file, in which policies begin at starts: up to the next one,
+// without the comments before that.
+func textOf(r rule, text string, starts []int) string {
+	begin, end := r.policy.Position().Offset, len(text)
+	if next, _ := slices.BinarySearch(starts, begin+1); next < len(starts) {
+		end = starts[next]
+	}
+	lines := strings.Split(text[begin:end], "\n")
 	for len(lines) > 1 {
 		last := strings.TrimSpace(lines[len(lines)-1])
 		if last != "" && !strings.HasPrefix(last, "//") {

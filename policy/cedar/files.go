@@ -23,9 +23,15 @@ func FromFiles(files map[string]string) (*Set, error) {
 		files: maps.Clone(files), binding: cedar.NewPolicySet(), demands: cedar.NewPolicySet(), deciding: cedar.NewPolicySet(),
 		governed: map[policy.Action]bool{},
 	}
+	if err := tooMuch(files); err != nil {
+		return nil, err
+	}
 	var wrong Faults
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		wrong = append(wrong, s.readFile(name, files[name])...)
+		if len(s.rules) > MaxPolicies {
+			return nil, invalid("there are more than %d policies; say several things in one, with sets and groups, or divide the tools among workers with policies of their own", MaxPolicies)
+		}
 	}
 	if len(wrong) == 0 && len(s.rules) == 0 {
 		return nil, invalid("the folder has no policy; nothing would ever be permitted. Write one into a file whose name ends in .cedar")
@@ -35,6 +41,21 @@ func FromFiles(files map[string]string) (*Set, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// tooMuch is the error of files that are more than a set may have. It comes before any is read.
+func tooMuch(files map[string]string) error {
+	size := 0
+	for _, text := range files {
+		size += len(text)
+	}
+	switch {
+	case len(files) > MaxPolicies:
+		return invalid("there are %d files and %d are allowed; write several policies into one", len(files), MaxPolicies)
+	case size > MaxText:
+		return invalid("the files have %d bytes together and %d are allowed", size, MaxText)
+	}
+	return nil
 }
 
 // Stored is [FromFiles] of what was stored under a digest. What is another set by now is no set.
@@ -109,6 +130,10 @@ func prints(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
+// steers reports a character that changes how those around it are shown: a policy must read as what it
+// says (Unicode Technical Standard 55, "Source Code Handling").
+func steers(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }
+
 func (s *Set) readFile(name, text string) (wrong Faults) {
 	switch {
 	case !prints(name):
@@ -119,6 +144,9 @@ func (s *Set) readFile(name, text string) (wrong Faults) {
 		return Faults{{File: name, Message: "it is not UTF-8"}}
 	case strings.HasPrefix(text, "\ufeff"):
 		return Faults{{File: name, Line: 1, Message: "it begins with a byte order mark; save it without one"}}
+	}
+	if at := strings.IndexFunc(text, steers); at >= 0 {
+		return Faults{{File: name, Line: 1 + strings.Count(text[:at], "\n"), Message: "it has a character that turns the direction of the text, so that it reads otherwise than it is; write it as an escape"}}
 	}
 	if line := nestedTooDeep(text); line > 0 {
 		return Faults{{File: name, Line: line, Message: fmt.Sprintf("brackets are nested deeper than %d levels", MaxDepth)}}

@@ -15,15 +15,22 @@ import (
 
 // The limits of a set.
 const (
-	// MaxFile is the size of one file in bytes.
+	// MaxFile is the size of one file in bytes, and MaxText that of all.
 	MaxFile = 1 << 20
+	MaxText = 4 << 20
+	// MaxPolicies is how many policies a set may have, and how many files.
+	MaxPolicies = policy.MaxPolicies
+	// MaxEntries is how many files and folders there may be below the one that Load reads.
+	MaxEntries = 50_000
 	// MaxApprovers is how many people @confirm may ask for.
-	MaxApprovers = 20
+	MaxApprovers = policy.MaxApprovers
 	// MaxReason is the length of a @reason in bytes. It stands in decisions and receipts.
 	MaxReason = 1000
 	// MaxDepth is how many levels an expression may nest. Each operator is one: of a chain as a || b || c,
 	// every operator nests those before it. What is within it has a canonical form.
 	MaxDepth = 60
+	// maxID is the length of an id in bytes, as of every name.
+	maxID = 255
 )
 
 // Set is the policies of a folder. It does not change, and is safe for concurrent use.
@@ -62,10 +69,16 @@ func (r rule) fault(format string, args ...any) Fault {
 // id of a policy is its @id, else its file and line; no two may be equal. Errors have code
 // invalid_policy; those about what the files say wrap all [Faults].
 func Load(folder fs.FS) (*Set, error) {
-	files := map[string]string{}
+	files, entries := map[string]string{}, 0
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+		if entries++; entries > MaxEntries {
+			return fmt.Errorf("there are more than %d files and folders below it; name the folder of the policies alone", MaxEntries)
+		}
 		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".cedar") {
 			return err
+		}
+		if len(files) == MaxPolicies {
+			return fmt.Errorf("it has more than %d files", MaxPolicies)
 		}
 		info, err := fs.Stat(folder, name)
 		if err != nil {
@@ -92,6 +105,9 @@ func Load(folder fs.FS) (*Set, error) {
 func ruleOf(file string, p *cedar.Policy) (r rule, wrong Faults) {
 	r = rule{file: file, policy: p}
 	r.id = r.at()
+	if len(r.id) > maxID {
+		wrong = append(wrong, r.fault("the name of its file is too long to be the id of a policy; shorten it"))
+	}
 	for key, value := range p.Annotations() {
 		switch key {
 		case "id":
