@@ -121,14 +121,14 @@ func TestARowOfTheLineThatWasChangedByHandKeepsNobodyWaiting(t *testing.T) {
 			b.insert(t, propose("a", keyed()))
 			first, second := b.insert(t, propose("b", keyed())), b.insert(t, propose("c", keyed()))
 			b.exec(t, statement, first.ID[:])
-			if n, err := b.AdmitWaiting(t.Context()); err != nil || n != 0 {
-				t.Errorf("without room %d are counted: %v", n, err)
+			if list, err := b.AdmitWaiting(t.Context()); err != nil || len(list) != 0 {
+				t.Errorf("without room %d are counted: %v", len(list), err)
 			}
 			if _, err := b.SetBudget(t.Context(), hourly, "3", outbox.OverWait, eve); err != nil {
 				t.Fatal(err)
 			}
-			if n, err := b.AdmitWaiting(t.Context()); err != nil || n != 2 {
-				t.Errorf("%d are counted: %v", n, err)
+			if list, err := b.AdmitWaiting(t.Context()); err != nil || len(list) != 2 {
+				t.Errorf("%d are counted: %v", len(list), err)
 			}
 			for _, row := range []outbox.Row{first, second} {
 				if row, err := b.Load(t.Context(), row.ID); err != nil || !row.BudgetUntil.IsZero() {
@@ -164,8 +164,8 @@ func TestAnAmountThatWasChangedByHandWaitsForTheBudgetThatCannotCountIt(t *testi
 	if _, err := b.SetBudget(t.Context(), line, "100", outbox.OverWait, eve); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := b.AdmitWaiting(t.Context()); err != nil || n != 1 {
-		t.Errorf("%d are counted: %v", n, err)
+	if list, err := b.AdmitWaiting(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("%d are counted: %v", len(list), err)
 	}
 	if row, err := b.Load(t.Context(), behind.ID); err != nil || !row.BudgetUntil.IsZero() {
 		t.Errorf("who stood behind it waits: %v", err)
