@@ -188,7 +188,7 @@ var codeGroups = []CodeGroup{
 			"A budget of the tenant has no room for the intent; no confirmation changes that.",
 			"Send the same request again when the budget begins anew as the message says; or have more allowed with `writ budget set`."},
 		{CodeBudgetUncountable, NotApplied, inVain,
-			"A budget of money stands, and the payload does not say what the intent costs: the amount is missing, negative or no decimal, or no budget is in its currency. Or somebody changed a budget by hand, so that it cannot count; the message says so.",
+			"A budget of money stands, and the payload names no amount that is a decimal of at least 0, or a currency without a budget; or a budget was changed by hand and cannot count.",
 			"Name the amount and the currency, under a new key; or have a budget set in that currency, or the one set again that was changed, then send the same request again."},
 		{CodePayloadMissing, NotApplied, inVain,
 			"The request refers to a stored payload that is not there.",
