@@ -200,8 +200,8 @@ func (w *world) spent(t *testing.T, effects []sandbox.Entry, allowed string) *bi
 	return sum
 }
 
+// It keeps the machine busy, so it runs beside no other test.
 func TestOfFourHundredIntentsThatCompeteForAHundredEurosExactlyAHundredHaveTheirEffectWhileWorkersAreKilled(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	budget := w.budget(t, eurosAYear)
 	w.startWorker(t).kill() // until one has published its tools, there is nothing to ask for
@@ -229,9 +229,8 @@ func TestOfFourHundredIntentsThatCompeteForAHundredEurosExactlyAHundredHaveTheir
 }
 
 // The tool is one that can be looked up: of what a killed worker has sent it is found out whether it
-// happened, and only then is its euro somebody else's.
+// happened, and only then is its euro somebody else's. It runs beside no other test either.
 func TestWhatFailedProvablyIsSpentByOthersAndNeverTwice(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t)
 	w.budget(t, writ.BudgetRequest{Kind: writ.BudgetMoney, Allowed: "31.00", Currency: "EUR", Window: eurosAYear.Window, Over: writ.OverWait})
 	w.budget(t, writ.BudgetRequest{Kind: writ.BudgetConcurrency, Allowed: "6", Over: writ.OverWait})
